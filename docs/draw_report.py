@@ -30,8 +30,8 @@ ARMS = {
 WIDTH = 1180  # of the window [px]
 # Picture: the report, from the top of the first element to the bottom of the last.
 PICTURES = {
-    'report_panda': ('panda', 'header', '#arm .figures'),
-    'report_arm': ('jpl_rrp', '#arm .figures', '#arm .figures'),
+    'report_panda': ('panda', 'header', '#arm .paper'),
+    'report_arm': ('jpl_rrp', '#arm .stage', '#arm .paper'),
     'report_coupling': ('jpl_rrp', '#coupling .figures', '#coupling .figures'),
 }
 MARGIN = 16

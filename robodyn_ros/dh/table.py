@@ -18,6 +18,7 @@ from robodyn_ros.notebook import Table, Tabular
 from robodyn_ros.spatial import FloatArray, rotation_x, rotation_y, transform
 
 Convention = Literal['modified', 'standard']
+_ROUNDING = 1e-10  # [m or rad]: what a URDF's digits leave of a zero
 _RIGHT_ANGLES = {0: '0', 1: 'π/2', -1: '-π/2', 2: 'π', -2: '-π'}
 
 
@@ -182,4 +183,4 @@ def _angle_text(angle: float) -> str:
 
 def _number_text(number: float) -> str:
     """Return a number with up to nine digits, so that 1.57 is not mistaken for pi/2."""
-    return f'{number:.9g}' if number else '0'
+    return '0' if abs(number) < _ROUNDING else f'{number:.9g}'

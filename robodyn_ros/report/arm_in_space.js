@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Draws an arm that a reader turns, out of the numbers of arm_in_space.py. SI units.
+// Draws an arm that a reader turns, out of the numbers of arm_in_space.py. SI units. Every canvas
+// of the page shows the same pose from the same side: that of #in-space with the layers that its
+// boxes choose, the others with those that they name.
 'use strict';
 (() => {
   const arm = JSON.parse(document.getElementById('arm-numbers').textContent);
   const figure = document.getElementById('in-space');
-  const canvas = figure.querySelector('canvas');
-  const paper = canvas.getContext('2d');
+  const canvases = [...document.querySelectorAll('canvas')];
   const rows = [...figure.querySelectorAll('.joint')];
   const n = arm.a.length;
   const q = [...arm.q];
   const view = { azimuth: arm.azimuth, elevation: arm.elevation };
-  // Of what is seen, the arm alone and its ellipsoids; they grow with a pose that needs more.
-  let radius = arm.radius, around = 0;
   // Of a page that shows an arm as it moves: what its drives do, and a force on its tip.
   let told = null;
   const FRAME = 0.1, AXIS = 0.04, GROUND = 0.11, ARC = 0.055; // of the arm's size
+  const SENSE = 0.035, ALONG = 0.07, SENSE_ARC = [0.35, 5.1]; // of it; [rad]
   const FULL_ARC = 5.2, CLEAR = 0.86; // [rad]; of half the canvas
+  const DISC = 0.06, MOST_LABELS = 8; // of the canvas, of the largest mass
   const CLEAR_OF_TIP = 10; // [px], where an arrow ends
 
   // --- vectors, and transforms as [rotation, origin] ---------------------------------------------
@@ -78,7 +79,10 @@
 
   // --- paper -------------------------------------------------------------------------------------
   const ink = name => getComputedStyle(figure).getPropertyValue('--' + name).trim();
-  let colors, flat, scale, width, height;
+  let canvas, paper, colors, flat, scale, width, height, labels, room;
+  // What the arm alone, its masses, and its ellipsoids fill: a centre, and of the outermost points
+  // how far aside of that, and above or below, they are. It grows with a pose that needs more.
+  let rooms = {};
 
   /** Points of the ellipsoids that are drawn. */
   function surfaces(frames) {
@@ -89,18 +93,39 @@
       return arm.around.map(u => at(frame, add(found.center, turned(axes, u))));
     });
   }
-  function lookFrom(points, frames) {
+  const massCenter = (frame, i) =>
+    at(frame, scaled(1 / arm.moments[i][3], arm.moments[i].slice(0, 3)));
+  function see({ base, frames, feet, tip }) {
+    const origins = [[0, 0, 0], ...[base, tip, ...frames].map(frame => frame[1])];
+    const centers = frames.map(massCenter).filter((_, i) => drawn(i));
+    const corners = [...origins, ...feet], masses = [...corners, ...centers];
+    // An arm of one joint may be a single point.
+    if (corners.every(p => Math.hypot(...p) < 1e-3)) corners.push(...centers);
+    const ellipsoids = [...masses, ...surfaces(frames)];
+    for (const [name, points] of Object.entries({ arm: corners, masses, ellipsoids })) {
+      const of = k => points.map(p => p[k]);
+      rooms[name] ??= {
+        middle: [0, 1, 2].map(k => (Math.min(...of(k)) + Math.max(...of(k))) / 2),
+        reach: [[1e-3, 1e-3]],
+      };
+      const { middle, reach } = rooms[name];
+      for (const p of points) {
+        const [x, y, z] = less(p, middle), aside = Math.hypot(x, y), above = Math.abs(z);
+        if (!reach.some(r => r[0] >= aside && r[1] >= above)) reach.push([aside, above]);
+      }
+    }
+  }
+  function look() {
     const [c, s] = [Math.cos(view.azimuth), Math.sin(view.azimuth)];
     const [C, S] = [Math.cos(view.elevation), Math.sin(view.elevation)];
     flat = [[c, s, 0], [-S * s, S * c, C], [-C * s, C * c, -S]]; // right, up, away
-    const away = p => Math.hypot(...less(p, arm.middle));
-    radius = Math.max(radius, ...points.map(away));
-    around = Math.max(around, ...surfaces(frames).map(away));
-    const seen = shown('ellipsoids') ? Math.max(radius, around) : radius;
-    scale = CLEAR * Math.min(width, height) / 2 / seen;
+    room = rooms[['ellipsoids', 'masses'].find(shown) ?? 'arm'];
+    const wide = Math.max(...room.reach.map(r => r[0]));
+    const high = Math.max(...room.reach.map(r => Math.abs(S) * r[0] + Math.abs(C) * r[1]));
+    scale = CLEAR / 2 * Math.min(width / wide, height / high);
   }
   const spot = p => {
-    const [x, y] = turned(flat, less(p, arm.middle));
+    const [x, y] = turned(flat, less(p, room.middle));
     return [width / 2 + scale * x, height / 2 - scale * y];
   };
   const depth = p => dot(flat[2], p);
@@ -135,12 +160,40 @@
     paper.fillStyle = color;
     paper.fill();
   }
-  function label(text, where, color) {
+  /** A text for a point, at best beyond it as seen from another. */
+  function label(text, point, color, from = point) {
+    labels.push({ text, point, color, from });
+  }
+  function write(text, where, color) {
     Object.assign(paper, { font: '12px system-ui, sans-serif', lineWidth: 3, lineJoin: 'round' });
     Object.assign(paper, { strokeStyle: colors.paper, fillStyle: color });
     Object.assign(paper, { textAlign: 'center', textBaseline: 'middle' });
     paper.strokeText(text, ...where);
     paper.fillText(text, ...where);
+  }
+  /** Write the labels where they cover neither each other nor the border. */
+  function placeLabels() {
+    const taken = [];
+    for (const { text, point, color, from } of labels) {
+      const half = [3.6 * text.length + 2, 7], [x, y] = less(point, from);
+      const long = Math.hypot(x, y) || 1;
+      let best = null;
+      for (let k = 0; k < 48; k++) {
+        const angle = Math.PI / 8 * (k % 16), away = [Math.cos(angle), Math.sin(angle)];
+        const far = 8 * (1 + Math.floor(k / 16));
+        const where = [0, 1].map(i => Math.max(half[i], Math.min([width, height][i] - half[i],
+          point[i] + away[i] * (far + half[i]))));
+        const covered = taken.filter(other => [0, 1].every(i =>
+          Math.abs(other.where[i] - where[i]) < other.half[i] + half[i]));
+        const hidden = labels.filter(other => [0, 1].every(i =>
+          Math.abs(other.point[i] - where[i]) < half[i] + 3));
+        const cost = far + 12 * (1 - (x * away[0] + y * away[1]) / long)
+          + 200 * covered.length + 20 * hidden.length;
+        if (!best || cost < best.cost) best = { cost, where, half };
+      }
+      taken.push(best);
+      write(text, best.where, color);
+    }
   }
   /** Points of an ellipse with two half axes about a centre, on paper. */
   function ring(center, u, v, from = 0, to = 2 * Math.PI) {
@@ -179,14 +232,9 @@
     }
   }
   function drawEllipsoids(frames) {
-    const left = [];
     frames.forEach((frame, i) => {
       const found = arm.ellipsoids[i];
-      if (!found) return;
-      if (arm.too_large[i]) {
-        left.push(`q${i + 1}`);
-        return;
-      }
+      if (!found || arm.too_large[i]) return;
       const half = found.half.map(axis => turned(frame[0], axis));
       const center = at(frame, found.center), [x, y] = spot(center);
       // The outline: what the half axes make of a circle, seen from the side of the view.
@@ -209,19 +257,40 @@
       paper.globalAlpha = 1;
       line([[x, y], [x, y]], colors.text, 3);
     });
-    const note = figure.querySelector('.too-large');
-    note.hidden = !left.length;
-    note.querySelector('span').textContent = left.join(', ');
   }
+  /** Discs, whose areas are the masses; the largest have their numbers. */
+  function drawMasses(frames) {
+    const masses = arm.moments.map(row => row[3]), largest = Math.max(...masses);
+    const least = [...masses].sort((x, y) => y - x)[MOST_LABELS - 1] ?? 0;
+    frames.forEach((frame, i) => {
+      if (!drawn(i)) return;
+      const center = spot(massCenter(frame, i));
+      paper.globalAlpha = 0.55;
+      const wide = 2 * DISC * Math.min(width, height) * Math.sqrt(masses[i] / largest);
+      line([center, center], colors.orange, wide);
+      paper.globalAlpha = 1;
+      line([center, center], colors.text, 4);
+      if (masses[i] >= least) label(`${i + 1}: ${written(masses[i])} kg`, center, colors.text);
+    });
+  }
+  const isNamed = i => n <= MOST_LABELS || !i || i === n - 1 || (i + 1) % 5 === 0;
   function drawFrames(frames) {
     frames.forEach((frame, i) => {
-      for (const [k, name] of [[0, 'red'], [2, 'blue']]) {
-        const end = add(frame[1], scaled(FRAME * arm.size, column(frame[0], k)));
-        arrow(spot(frame[1]), spot(end), colors[name], 1.7);
+      const [x, y, z] = [0, 1, 2].map(k => column(frame[0], k)), start = spot(frame[1]);
+      for (const [axis, letter, name] of [[x, 'x', 'red'], [z, 'z', 'blue']]) {
+        const end = spot(add(frame[1], scaled(FRAME * arm.size, axis)));
+        arrow(start, end, colors[name], 1.7);
+        if (isNamed(i) && (letter === 'z' || n <= MOST_LABELS)) {
+          label(letter + (i + 1), end, colors[name], start);
+        }
       }
-      if (n > 12 && (i + 1) % 5 && i && i !== n - 1) return; // names would hide one another
-      const past = add(frame[1], scaled(1.35 * FRAME * arm.size, column(frame[0], 2)));
-      label('z' + (i + 1), spot(past), colors.blue);
+      if (arm.prismatic[i]) return;
+      // The way that the joint turns while q grows.
+      const center = add(frame[1], scaled(ALONG * arm.size, z));
+      const [u, v] = [x, y].map(axis => scaled(SENSE * arm.size, axis));
+      const arc = ring(center, u, v, ...SENSE_ARC);
+      line(arc, colors.blue, 1.1);
+      head(arc[arc.length - 3], arc[arc.length - 1], colors.blue, 6);
     });
   }
   /** An arc the way that a torque turns, or an arrow the way that a force pushes. */
@@ -268,13 +337,13 @@
     line([[end, y - 4], [end, y + 4]], colors.muted, 1.2);
     paper.textAlign = 'left';
     const text = `${Number(length.toPrecision(1))} m`;
-    label(text, [end + 10 + 3 * text.length, y], colors.text);
+    write(text, [end + 10 + 3 * text.length, y], colors.text);
     const size = Math.hypot(...arm.gravity);
     const down = turned(flat, scaled(28 / (size || 1), arm.gravity));
     if (!size) return;
     const top = [width - 34, 34];
     arrow(top, [top[0] + down[0], top[1] - down[1]], colors.muted, 1.5);
-    label('g', [top[0] - 12, top[1]], colors.text);
+    write('g', [top[0] - 12, top[1]], colors.text);
   }
 
   // --- the page ----------------------------------------------------------------------------------
@@ -285,32 +354,22 @@
       ? String(Number(value.toPrecision(digits))) : value.toExponential(digits - 1);
     return text.replaceAll('-', '\u2212');
   };
-  const shown = name => figure.querySelector(`[data-layer=${name}]`).checked;
+  const boxes = [...figure.querySelectorAll('[data-layer]')];
+  const chosen = name => boxes.some(box => box.dataset.layer === name && box.checked);
+  const shown = name => (canvas.dataset.layers ? canvas.dataset.layers === name : chosen(name));
+  const drawn = i => arm.moments[i][3] > 0 && !arm.far[i];
 
-  function draw() {
-    const density = window.devicePixelRatio || 1;
-    width = canvas.clientWidth;
-    height = canvas.clientHeight;
-    if (!width) return;
-    canvas.width = Math.round(width * density);
-    canvas.height = Math.round(height * density);
-    paper.setTransform(density, 0, 0, density, 0, 0);
+  function draw(density = window.devicePixelRatio || 1) {
+    const pose = posed(), torques = told ? told.torques : gravityTorques(pose.frames);
+    see(pose);
     colors = Object.fromEntries(
       ['text', 'muted', 'grid', 'paper', 'body', 'blue', 'orange', 'red', 'green']
         .map(name => [name, ink(name)]));
-    const pose = posed(), torques = told ? told.torques : gravityTorques(pose.frames);
-    lookFrom([pose.tip[1], ...pose.frames.map(frame => frame[1]), ...pose.feet], pose.frames);
-    drawGround();
-    drawLinks(pose);
-    if (shown('ellipsoids')) drawEllipsoids(pose.frames);
-    else figure.querySelector('.too-large').hidden = true;
-    if (shown('frames')) drawFrames(pose.frames);
-    if (shown('torques')) drawTorques(pose.frames, torques);
-    drawScale();
-    const tip = spot(pose.tip[1]);
-    if (told && told.force) drawForce(pose.tip[1], told.force);
-    line([tip, tip], colors.paper, 11);
-    line([tip, tip], colors.blue, 8);
+    for (canvas of canvases) drawOn(density, pose, torques);
+    const left = arm.ellipsoids.flatMap((_, i) => (arm.too_large[i] ? [`q${i + 1}`] : []));
+    const note = figure.querySelector('.too-large');
+    note.hidden = !left.length || !chosen('ellipsoids');
+    note.querySelector('span').textContent = left.join(', ');
     rows.forEach((row, i) => {
       const unit = arm.prismatic[i] ? 'm' : 'rad';
       const degrees = arm.prismatic[i] ? '' : ` (${written(q[i] * 180 / Math.PI)}°)`;
@@ -327,6 +386,31 @@
     figure.querySelector('.tip').textContent = pose.tip[1].map(x => written(x, 4)).join(', ');
     figure.dataset.tip = JSON.stringify(pose.tip[1]);
   }
+  function drawOn(density, pose, torques) {
+    paper = canvas.getContext('2d');
+    width = canvas.clientWidth;
+    height = canvas.clientHeight;
+    if (!width) return;
+    canvas.width = Math.round(width * density);
+    canvas.height = Math.round(height * density);
+    paper.setTransform(density, 0, 0, density, 0, 0);
+    labels = [];
+    look();
+    drawGround();
+    drawLinks(pose);
+    if (shown('ellipsoids')) drawEllipsoids(pose.frames);
+    if (shown('masses')) drawMasses(pose.frames);
+    if (shown('frames')) drawFrames(pose.frames);
+    if (shown('torques')) drawTorques(pose.frames, torques);
+    drawScale();
+    const tip = spot(pose.tip[1]);
+    if (told && told.force) drawForce(pose.tip[1], told.force);
+    line([tip, tip], colors.paper, 11);
+    line([tip, tip], colors.blue, 8);
+    label('tip', tip, colors.text);
+    placeLabels();
+    canvas.dataset.view = JSON.stringify({ middle: room.middle, scale });
+  }
 
   let asked = false;
   function redraw() {
@@ -334,7 +418,7 @@
     asked = true;
     requestAnimationFrame(() => { asked = false; draw(); });
   }
-  function look(azimuth, elevation) {
+  function lookFrom(azimuth, elevation) {
     view.azimuth = azimuth;
     view.elevation = Math.max(-Math.PI / 2, Math.min(Math.PI / 2, elevation));
     redraw();
@@ -345,6 +429,7 @@
     redraw();
   }));
   figure.addEventListener('told', event => {
+    if (!told) rooms = {};
     told = event.detail;
     told.q.forEach((x, i) => { q[i] = x; });
     redraw();
@@ -352,39 +437,49 @@
   for (const button of figure.querySelectorAll('button[data-pose]')) {
     button.addEventListener('click', () => {
       arm[button.dataset.pose].forEach((x, i) => { q[i] = x; });
+      rooms = {};
       redraw();
     });
   }
   for (const button of figure.querySelectorAll('button[data-azimuth]')) {
-    button.addEventListener('click', () => look(
+    button.addEventListener('click', () => lookFrom(
       Number(button.dataset.azimuth) * Math.PI / 180,
       Number(button.dataset.elevation) * Math.PI / 180));
   }
-  for (const box of figure.querySelectorAll('[data-layer]')) box.addEventListener('change', redraw);
+  for (const box of boxes) box.addEventListener('change', redraw);
   let held = null; // where the finger was last
-  canvas.addEventListener('pointerdown', event => {
-    canvas.setPointerCapture(event.pointerId);
-    held = [event.clientX, event.clientY];
-  });
-  canvas.addEventListener('pointermove', event => {
-    if (!held || !canvas.hasPointerCapture(event.pointerId)) return;
-    const turn = 2.5 / Math.min(width, height);
-    const [x, y] = less([event.clientX, event.clientY], held);
-    held = [event.clientX, event.clientY];
-    look(view.azimuth - turn * x, view.elevation + turn * y);
-  });
-  canvas.addEventListener('keydown', event => {
-    const by = { ArrowLeft: [1, 0], ArrowRight: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    if (!by[event.key]) return;
-    event.preventDefault();
-    look(...[view.azimuth, view.elevation].map((x, k) => x + 0.1 * by[event.key][k]));
-  });
+  for (const each of canvases) {
+    each.addEventListener('pointerdown', event => {
+      each.setPointerCapture(event.pointerId);
+      held = [event.clientX, event.clientY];
+    });
+    each.addEventListener('pointermove', event => {
+      if (!held || !each.hasPointerCapture(event.pointerId)) return;
+      const turn = 2.5 / Math.min(each.clientWidth, each.clientHeight);
+      const [x, y] = less([event.clientX, event.clientY], held);
+      held = [event.clientX, event.clientY];
+      lookFrom(view.azimuth - turn * x, view.elevation + turn * y);
+    });
+    each.addEventListener('keydown', event => {
+      const by = { ArrowLeft: [1, 0], ArrowRight: [-1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
+      if (!by[event.key]) return;
+      event.preventDefault();
+      lookFrom(...[view.azimuth, view.elevation].map((x, k) => x + 0.1 * by[event.key][k]));
+    });
+  }
   matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
-  new ResizeObserver(redraw).observe(canvas);
-  // What is folded away on a screen is read on paper.
+  const observer = new ResizeObserver(redraw);
+  for (const each of canvases) observer.observe(each);
+  // What is folded away on a screen is read on paper, and paper is light.
   addEventListener('beforeprint', () => {
     for (const each of document.querySelectorAll('details:not(.formulas)')) each.open = true;
+    document.documentElement.classList.add('printed');
+    draw(3);
   });
-  figure.hidden = false;
+  addEventListener('afterprint', () => {
+    document.documentElement.classList.remove('printed');
+    draw();
+  });
+  for (const each of document.querySelectorAll('.drawn[hidden]')) each.hidden = false;
   draw();
 })();

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The interactive drawing with ellipsoids, as an arm's numbers; ``arm_in_space.js`` draws them.
+The drawing of an arm as numbers; ``arm_in_space.js`` draws them.
 
 There are numbers only. Names of a URDF are in the page beside the sliders, where the template
 escapes them, and never in a script.
@@ -21,14 +21,15 @@ from numpy.typing import NDArray
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.model import RobotModel
-from robodyn_ros.report.arm_drawing import mass_centers, shown_points, view_of
 from robodyn_ros.report.facts import slider_ranges
-from robodyn_ros.spatial import FloatArray, inertia_tensor, skew
+from robodyn_ros.spatial import FloatArray, inertia_tensor, rotation_z, skew
 
 _SEED, _POSES = 3, 256
 _LEAST_TORQUE = 1e-9
-_ROOM = 1.2
-_LARGEST = 2.0  # half axis of an ellipsoid that is drawn, of the arm's radius
+_LARGEST = 2.0  # half axis of an ellipsoid that is drawn, of the arm's size
+_FAR = 6.0  # centre of mass that is drawn, from its frame, of the arm's size
+_LEAST_SIZE = 1e-3  # [m]
+_ELEVATION, _ASIDE = np.radians(24), np.radians(25)
 _AROUND = np.array([*product((-1.0, 0.0, 1.0), repeat=3)])
 _AROUND = np.delete(_AROUND, 13, axis=0) / np.linalg.norm(
     np.delete(_AROUND, 13, axis=0), axis=1, keepdims=True
@@ -57,24 +58,19 @@ def numbers_for_script(model: RobotModel, q: FloatArray) -> str:
         Where the sliders begin [rad or m].
     """
     dh = model.dh
-    ranges = slider_ranges(model)
-    lower, upper = ranges.T
+    lower, upper = slider_ranges(model).T
     poses = np.random.default_rng(_SEED).uniform(lower, upper, size=(_POSES, model.n))
-    frames = frame_transforms(model.dh, q)
-    points = shown_points(_points(model, frames), mass_centers(model, frames))
-    size = max(_ROOM * _radius(points, _middle(points)), 1e-3)
+    points, size = _points_and_size(model, q)
     ellipsoids = [inertia_ellipsoid(row) for row in model.inertial_parameters]
+    far = masses_left_out(model, q)
     too_large = [
-        each is not None and np.linalg.norm(each['half'], axis=1).max() > _LARGEST * size
-        for each in ellipsoids
+        each is not None
+        and (k in far or np.linalg.norm(each['half'], axis=1).max() > _LARGEST * size)
+        for k, each in enumerate(ellipsoids)
     ]
-    surfaces = [
-        (_AROUND @ each['half'] + each['center']) @ frame[:3, :3].T + frame[:3, 3]
-        for each, frame, left_out in zip(ellipsoids, frames, too_large)
-        if each is not None and not left_out
-    ]
-    middle = _middle(np.vstack([points, *surfaces]))
-    azimuth, elevation = view_of(points)[0]
+    # From where the arm is widest, a little aside.
+    azimuths = np.radians(np.arange(0, 180, 15))
+    widths = [np.std(points @ rotation_z(-azimuth)[0]) for azimuth in azimuths]
     limits = model.effort_limits
     known = np.isfinite(limits) & (limits > 0)
     holding = np.abs(gravity_torque(model, poses)).max(axis=0)
@@ -89,6 +85,7 @@ def numbers_for_script(model: RobotModel, q: FloatArray) -> str:
         'moments': model.inertial_parameters[:, 6:],
         'ellipsoids': ellipsoids,
         'too_large': too_large,
+        'far': [k in far for k in range(model.n)],
         'around': _AROUND,
         'gravity': model.gravity,
         'limits': [limit if is_known else None for limit, is_known in zip(limits, known)],
@@ -96,11 +93,9 @@ def numbers_for_script(model: RobotModel, q: FloatArray) -> str:
         'full': np.where(known, limits, np.maximum(holding, _LEAST_TORQUE)),
         'q': np.clip(q, lower, upper),
         'zero': np.clip(np.zeros(model.n), lower, upper),
-        'middle': middle,
         'size': size,
-        'radius': max(_ROOM * _radius(points, middle), 1e-3),
-        'azimuth': azimuth,
-        'elevation': elevation,
+        'azimuth': azimuths[int(np.argmax(widths))] + _ASIDE,
+        'elevation': _ELEVATION,
     }
     text = json.dumps(numbers, default=_plain, allow_nan=False, separators=(',', ':'))
     return text.replace('<', '\\u003c')
@@ -122,19 +117,32 @@ def inertia_ellipsoid(row: NDArray) -> dict[str, FloatArray] | None:
     return {'center': center, 'half': np.sqrt(np.maximum(squares, 0.0))[:, None] * axes.T}
 
 
-def _points(model: RobotModel, frames: FloatArray) -> FloatArray:
-    """Return the origins of base, DH frames (n, 4, 4) and tip (k, 3) [m]."""
+def masses_left_out(model: RobotModel, q: FloatArray) -> list[int]:
+    """Return which joints, from 0, move a centre of mass too far from the arm to be drawn."""
+    away = np.linalg.norm(_mass_centers(model.inertial_parameters), axis=1)
+    return np.flatnonzero(away > _FAR * _points_and_size(model, q)[1]).tolist()
+
+
+def _points_and_size(model: RobotModel, q: FloatArray) -> tuple[FloatArray, float]:
+    """
+    Return the origins of base, frames and tip (k, 3), and how far the arm reaches [m].
+
+    Where all of them coincide, as those of one joint may, the centres of mass are among them.
+    """
+    frames = frame_transforms(model.dh, q)
     tip = frames[-1] @ model.dh.tip_transform
     first = np.stack([np.zeros(3), model.dh.base_transform[:3, 3]])
-    return np.vstack([first, frames[:, :3, 3], tip[:3, 3]])
+    points = np.vstack([first, frames[:, :3, 3], tip[:3, 3]])
+    if np.ptp(points, axis=0).max() <= _LEAST_SIZE:
+        centers = _mass_centers(model.inertial_parameters)
+        points = np.vstack([points, np.einsum('kij,kj->ki', frames[:, :3, :3], centers)])
+    return points, max(float(np.linalg.norm(np.ptp(points, axis=0))) / 2, _LEAST_SIZE)
 
 
-def _middle(points: FloatArray) -> FloatArray:
-    return (points.min(axis=0) + points.max(axis=0)) / 2
-
-
-def _radius(points: FloatArray, middle: FloatArray) -> float:
-    return float(np.linalg.norm(points - middle, axis=1).max())
+def _mass_centers(rows: FloatArray) -> FloatArray:
+    """Return the centres of mass (n, 3) [m] in their DH frames; zero where there is no mass."""
+    mass = rows[:, 9:]
+    return np.divide(rows[:, 6:9], mass, out=np.zeros((len(rows), 3)), where=mass > 0)
 
 
 def _plain(value: Any) -> Any:

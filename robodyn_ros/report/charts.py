@@ -21,6 +21,7 @@ _WIDTH = 360
 _LEAST_CELL = 20.0  # that a number fits in [px]
 _LEAST_NAMED, _LEAST_LETTER = 18.0, 9.0  # a cell with a name, a letter's size [px]
 _MOST_TICKS = 5
+_ROOM = 0.5  # to either side of a joint that does not move [rad or m]
 _COLORS = 'cividis'
 PARTS = {
     'gravity': Ink.BLUE,
@@ -100,7 +101,7 @@ def coupling_map(found: CouplingMap, prismatic: np.ndarray, name: str, largest: 
             found.values,
             origin='lower',
             aspect='auto',
-            extent=(found.second[0], found.second[-1], found.first[0], found.first[-1]),
+            extent=(*_ends(found.second), *_ends(found.first)),
             cmap=_COLORS,
             vmin=0.0,
             vmax=largest,
@@ -115,6 +116,12 @@ def coupling_map(found: CouplingMap, prismatic: np.ndarray, name: str, largest: 
     i, j = found.pair
     label = f'Coupling of q{i + 1} and q{j + 1} over q{a + 1} and q{b + 1}'
     return inline_svg(draw, _WIDTH, 280, name=name, label=label)
+
+
+def _ends(positions: np.ndarray) -> tuple[float, float]:
+    """Return where an axis of positions ends; one that a joint cannot leave has some room."""
+    first, last = float(positions[0]), float(positions[-1])
+    return (first, last) if last > first else (first - _ROOM, first + _ROOM)
 
 
 def range_chart(

@@ -20,7 +20,6 @@ from robodyn_ros.model import RobotModel
 from robodyn_ros.report.drawing import limit_ticks
 from robodyn_ros.report.svg import Ink, inline_svg
 from robodyn_ros.report.template import rendered_page
-from robodyn_ros.report.text import number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -68,29 +67,25 @@ def effort_chart(found: JointRegression, verdict: JointEffort, joint: int, unit:
     friction = found.parts[chosen][:, INERTIAL + 1 :] @ found.coefficients[INERTIAL + 1 :]
     effort = found.effort[chosen] - friction
     ends = np.array([rigid.min(), rigid.max()])
+    is_scaled = verdict.unit != 'undecided' and verdict.gravity != 'removed'
+    found_line = ends / verdict.factor if is_scaled else ends[:0]
 
     def draw(axes: Axes) -> None:
-        axes.plot(rigid, effort, '.', color=Ink.BLUE, markersize=2.5)
-        axes.plot(ends, ends, color=Ink.MUTED, linewidth=0.9, linestyle='--')
-        if verdict.unit != 'undecided' and verdict.gravity != 'removed':
-            axes.plot(ends, ends / verdict.factor, color=Ink.ORANGE, linewidth=1.2)
-        axes.set_ylim(*_limits(effort, ends))
+        axes.plot(rigid, effort, '.', color=Ink.BLUE, markersize=4)
+        low, high = _limits(np.concatenate([effort, found_line]), ends)
+        equal = np.clip(ends, low, high)
+        if equal[0] < equal[1]:
+            axes.plot(equal, equal, color=Ink.MUTED, linewidth=0.9, linestyle='--')
+        if len(found_line):
+            axes.plot(ends, found_line, color=Ink.ORANGE, linewidth=1.2)
+        axes.set_ylim(low, high)
         axes.set_xlabel(f'{"force" if unit == "N" else "torque"} of the model [{unit}]')
-        axes.set_ylabel(_effort_label(verdict, unit))
+        axes.set_ylabel(f'effort [{unit}]' if verdict.unit == 'torque' else 'effort as recorded')
         limit_ticks(axes.xaxis, 5)
         limit_ticks(axes.yaxis, 5)
 
     label = f'Effort of q{joint + 1} without friction, over the torque of the model'
     return inline_svg(draw, _WIDTH, _HEIGHT, name=f'effort-{joint}', label=label)
-
-
-def _effort_label(verdict: JointEffort, unit: str) -> str:
-    """Return what a recorded effort counts, as far as it was found."""
-    if verdict.unit == 'torque':
-        return f'effort [{unit}]'
-    if verdict.unit == 'scaled':
-        return f'effort [{number(abs(verdict.factor), 3)} {unit}]'
-    return 'effort [unit unknown]'
 
 
 def _limits(effort: np.ndarray, ends: np.ndarray) -> tuple[float, float]:

@@ -11,14 +11,22 @@ import numpy as np
 from robodyn_ros.identification import Box, Excitation, HalfSpace
 from robodyn_ros.kinematics import forward_kinematics
 from robodyn_ros.model import RobotModel
-from robodyn_ros.report.drawing import imported_matplotlib
+from robodyn_ros.report.drawing import (
+    Paper,
+    imported_matplotlib,
+    joint_curve,
+    legend_above,
+    save_picture,
+)
 from robodyn_ros.spatial import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _RATE = 50.0
-_MUTED, _PATH, _FORBIDDEN = '#555555', '#0072b2', '#d55e00'
+_ROOM = 1.1  # about what is shown
+_LEAST_VIEW = 0.02  # [m]
 
 
 def save_excitation_plot(
@@ -34,39 +42,43 @@ def save_excitation_plot(
     ----------
     model : RobotModel
     found : Excitation
-        Joints are called q1, q2 ... in chain order.
     path : Path
         Its ending says whether a PNG, an SVG or a PDF.
     obstacles : tuple of HalfSpace and Box
-        Drawn where they are not turned.
+        Drawn where they are not turned, and reach into what is shown of the path.
     """
     motion = found.sampled(_RATE)
     limits = found.limits
     middle, half = limits.position.mean(axis=1), np.ptp(limits.position, axis=1) / 2
-    figure = imported_matplotlib().figure.Figure(
-        figsize=(12, 8), dpi=120, facecolor='white', layout='constrained'
-    )
-    (positions, above), (speeds, aside) = figure.subplots(
-        2, 2, gridspec_kw={'width_ratios': (1.4, 1)}
-    )
-    _draw_joints(positions, motion.time, (motion.q - middle) / half, 'position in its limits')
-    _draw_joints(speeds, motion.time, motion.qd / limits.velocity, 'velocity of its limit')
-    speeds.set_xlabel('time [s]')
-    positions.legend(loc='upper right', ncols=len(found.joint_names), fontsize='small')
     tip = forward_kinematics(model, motion.q)[:, :3, 3]
-    _draw_path(above, tip, (0, 1), obstacles)
-    _draw_path(aside, tip, (0, 2), obstacles)
-    figure.savefig(path)
+
+    def draw(figure: Figure) -> None:
+        (positions, above), (speeds, aside) = figure.subplots(
+            2, 2, gridspec_kw={'width_ratios': (1.4, 1)}
+        )
+        names = found.joint_names
+        _draw_joints(positions, names, motion.time, (motion.q - middle) / half)
+        positions.set_ylabel('position: −1 and 1 are its limits')
+        _draw_joints(speeds, names, motion.time, motion.qd / limits.velocity)
+        speeds.set_ylabel('velocity / its limit')
+        speeds.set_xlabel('time [s]')
+        legend_above(figure, positions.get_lines()[: len(names)])
+        _draw_path(above, tip, (0, 1), obstacles)
+        above.set_title('path of the tip, from above')
+        _draw_path(aside, tip, (0, 2), obstacles)
+        aside.set_title('from the side')
+
+    save_picture(draw, path, 12, 8)
 
 
-def _draw_joints(axes: Axes, time: FloatArray, values: FloatArray, label: str) -> None:
+def _draw_joints(axes: Axes, names: tuple[str, ...], time: FloatArray, values: FloatArray) -> None:
     for j, column in enumerate(values.T):
-        axes.plot(time, column, linewidth=1.0, label=f'q{j + 1}')
+        axes.plot(time, column, linewidth=1.0, **joint_curve(j, names[j]))
     for edge in (-1.0, 1.0):
-        axes.axhline(edge, color=_MUTED, linewidth=0.8, linestyle=':')
-    axes.set_ylabel(label)
+        axes.axhline(edge, color=Paper.MUTED, linewidth=0.8, linestyle=':')
     axes.margins(x=0)
-    axes.set_ylim(-1.15, 1.15)
+    reach = max(1.0, float(np.abs(values).max())) * _ROOM
+    axes.set_ylim(-reach, reach)
 
 
 def _draw_path(
@@ -75,27 +87,53 @@ def _draw_path(
     shown: tuple[int, int],
     obstacles: tuple[HalfSpace | Box, ...],
 ) -> None:
-    first, second = shown
-    axes.plot(tip[:, first], tip[:, second], color=_PATH, linewidth=0.9)
-    axes.plot(0.0, 0.0, 'o', color=_MUTED, markersize=4)
-    axes.set_xlabel(f'{"xyz"[first]} of the tip [m]')
-    axes.set_ylabel(f'{"xyz"[second]} of the tip [m]')
-    axes.set_aspect('equal', adjustable='datalim')
-    axes.autoscale(False)
+    """Draw the path and the base link's origin, and of the obstacles what is in the same view."""
+    flat = tip[:, shown]
+    points = np.vstack([flat, np.zeros(2)])
+    center = (points.min(axis=0) + points.max(axis=0)) / 2
+    half = max(float(np.ptp(points, axis=0).max()), _LEAST_VIEW) / 2 * _ROOM
+    low, high = center - half, center + half
+    is_forbidden = 'obstacle'
     for each in obstacles:
-        if isinstance(each, HalfSpace):
-            if np.asarray(each.normal)[second] == 1.0:
-                axes.axhline(each.offset, color=_FORBIDDEN, linewidth=1.2)
+        corners = np.stack(_bounds(each))[:, shown]
+        lower, upper = np.maximum(corners[0], low), np.minimum(corners[1], high)
+        # A floor is no area from above.
+        if not np.isfinite(corners).any() or (upper <= lower).any():
             continue
-        pose, lower, upper = (np.asarray(x) for x in (each.pose, each.lower, each.upper))
-        if np.array_equal(pose[:3, :3], np.eye(3)):
-            corner, size = lower + pose[:3, 3], upper - lower
-            axes.add_patch(
-                imported_matplotlib().patches.Rectangle(
-                    (corner[first], corner[second]),
-                    size[first],
-                    size[second],
-                    color=_FORBIDDEN,
-                    alpha=0.3,
-                )
+        axes.add_patch(
+            imported_matplotlib().patches.Rectangle(
+                lower,
+                *(upper - lower),
+                facecolor=Paper.RED,
+                alpha=0.25,
+                linewidth=0,
+                label=is_forbidden,
             )
+        )
+        is_forbidden = '_'  # named once
+    axes.plot(*flat.T, color=Paper.BLUE, linewidth=0.9, label='tip')
+    axes.plot(0.0, 0.0, 'o', color=Paper.TEXT, markersize=4, label='base link')
+    axes.set_xlabel(f'{"xyz"[shown[0]]} [m]')
+    axes.set_ylabel(f'{"xyz"[shown[1]]} [m]')
+    axes.set_xlim(low[0], high[0])
+    axes.set_ylim(low[1], high[1])
+    axes.set_aspect('equal', adjustable='box')
+    axes.legend(loc='best', fontsize='small')
+
+
+def _bounds(obstacle: HalfSpace | Box) -> tuple[FloatArray, FloatArray]:
+    """Return the corners (3,), (3,) of what is forbidden; none where it is turned [m]."""
+    nothing = np.full(3, np.inf)
+    if isinstance(obstacle, HalfSpace):
+        normal = np.asarray(obstacle.normal)
+        if np.count_nonzero(normal) > 1:
+            return nothing, -nothing
+        axis, offset = np.abs(normal) > 0, obstacle.offset * normal
+        return (
+            np.where(axis & (normal < 0), offset, -np.inf),
+            np.where(axis & (normal > 0), offset, np.inf),
+        )
+    pose, lower, upper = (np.asarray(x) for x in (obstacle.pose, obstacle.lower, obstacle.upper))
+    if not np.array_equal(pose[:3, :3], np.eye(3)):
+        return nothing, -nothing
+    return lower + pose[:3, 3], upper + pose[:3, 3]

@@ -15,6 +15,7 @@ from robodyn_ros.model import RobotModel
 from robodyn_ros.report.drawing import limit_ticks
 from robodyn_ros.report.svg import Ink, inline_svg
 from robodyn_ros.report.template import rendered_page
+from robodyn_ros.report.text import number
 from robodyn_ros.spatial import FloatArray
 
 if TYPE_CHECKING:
@@ -71,9 +72,9 @@ def identification_values(
     }
 
 
-def _recording_row(number_: int, errors: RecordingErrors) -> dict[str, Any]:
+def _recording_row(index: int, errors: RecordingErrors) -> dict[str, Any]:
     return {
-        'name': f'recording {number_ + 1}, {errors.role}',
+        'name': f'recording {index + 1}, {errors.role}',
         'repeats': errors.repeats_training,
         'relative': [errors.relative(model) for model in ('urdf', 'urdf_friction', 'identified')],
     }
@@ -185,15 +186,21 @@ def residual_chart(
 
 
 def candidate_chart(candidates: Sequence[CandidateError], chosen: int, name: str) -> str:
-    """Return the cross-validated error of each kind of friction as bars, the chosen one marked."""
+    """Return the cross-validated error of each kind of friction, the chosen one marked."""
     errors = [100 * each.relative_error for each in candidates]
 
     def draw(axes: Axes) -> None:
         colors = [Ink.ORANGE if k == chosen else Ink.BLUE for k in range(len(errors))]
         rows = np.arange(len(errors))
-        axes.barh(rows, errors, color=colors, height=0.7)
+        axes.scatter(errors, rows, color=colors, s=50)
+        for row, error in enumerate(errors):
+            axes.annotate(
+                number(error, 3), (error, row), (8, 0), textcoords='offset points', va='center'
+            )
         axes.set_yticks(rows, [str(each.terms) for each in candidates])
-        axes.invert_yaxis()
+        axes.set_ylim(len(errors) - 0.5, -0.5)
+        axes.margins(x=0.15)
+        axes.grid(axis='x')
         axes.set_xlabel('cross-validated error [%]')
 
     height = 22 * len(errors) + 50

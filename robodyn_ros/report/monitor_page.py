@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _WIDTH, _HEIGHT = 360, 170
 _MOST_POINTS = 600
 _DAY = 86400.0
+_SAME = 0.01  # of friction
 _LEAST_SPAN = 12.0  # of a chart [%]: noise of a per cent is not to look like a mountain
 
 
@@ -66,6 +67,8 @@ def monitor_page(
         notes=notes,
         reference=min(REFERENCE, len(motions)),
         window=WINDOW,
+        has_raw=bool(np.isfinite(_raw(now)).any()),
+        has_warm=bool(np.isfinite(now.warm_series).any()),
         figures=[_joint_chart(now, k, time, label) for k in range(model.n)] if motions else [],
         payload=_payload_chart(motions, time, label) if motions else '',
         payload_now=_payload_text(now),
@@ -95,10 +98,10 @@ def _payload_text(now: Condition) -> str:
 def _with_deviation(value: float, deviation: float, unit: str) -> str:
     """Return a change and its deviation as text."""
     if not math.isfinite(value):
-        return '–'
+        return 'unknown'
     if unit == '%':
-        return f'{value:+.0f} ± {deviation:.0f} %'.replace('-', '−')
-    return f'{value:+.3f} ± {deviation:.3f} {unit}'.replace('-', '−')
+        return f'{round(value) + 0.0:+.0f} ± {deviation:.0f} %'.replace('-', '−')
+    return f'{round(value, 3) + 0.0:+.3f} ± {deviation:.3f} {unit}'.replace('-', '−')
 
 
 def _times(motions: Sequence[Motion]) -> tuple[FloatArray, str]:
@@ -129,28 +132,36 @@ def _some(count: int) -> np.ndarray:
     return np.r_[0:REFERENCE, between.astype(int), count - WINDOW : count]
 
 
+def _raw(now: Condition) -> FloatArray:
+    """Return the friction as measured (K, n), NaN where warm-up is hardly anything of it."""
+    return np.where(np.abs(now.series - now.warm_series) < _SAME, np.nan, now.series)
+
+
 def _joint_chart(now: Condition, joint: int, time: FloatArray, label: str) -> str:
     """Return a joint's friction against the identified model's over the motions."""
     chosen = _some(len(time))
     x = time[chosen]
-    raw, warm = 100 * now.series[chosen, joint], 100 * now.warm_series[chosen, joint]
+    raw, warm = 100 * _raw(now)[chosen, joint], 100 * now.warm_series[chosen, joint]
     is_recent = chosen >= len(time) - now.motions
+    latest = np.where(is_recent, np.where(np.isfinite(warm), warm, raw), np.nan)
     today, deviation = 100 * now.friction[joint], 100 * now.friction_deviation[joint]
 
     def draw(axes: Axes) -> None:
         axes.axhline(0.0, color=Ink.MUTED, linewidth=0.9)
-        axes.plot(x, raw, '.', color=Ink.BODY, markersize=3)
-        axes.plot(x, warm, '.', color=Ink.BLUE, markersize=3.5)
-        shown = warm if np.isfinite(warm[is_recent]).any() else raw
-        axes.plot(x[is_recent], shown[is_recent], '.', color=Ink.ORANGE, markersize=5)
+        known = np.append(np.concatenate([raw, warm]), 0.0)
         if np.isfinite(today):
-            ends = x[is_recent][[0, -1]]
-            axes.fill_between(
-                ends, today - 2 * deviation, today + 2 * deviation, color=Ink.GRID, linewidth=0
-            )
+            ends, band = x[is_recent][[0, -1]], today + 2 * deviation * np.array([-1.0, 1.0])
+            axes.fill_between(ends, *band, color=Ink.ORANGE, alpha=0.2, linewidth=0)
             axes.plot(ends, [today, today], color=Ink.ORANGE, linewidth=2)
-        known = np.concatenate([raw, warm])
-        known = np.append(known[np.isfinite(known)], 0.0)
+            known = np.append(known, band)
+        for values, color, size in (
+            (raw, Ink.MUTED, 2.5),
+            (warm, Ink.BLUE, 3.5),
+            (latest, Ink.ORANGE, 5),
+        ):
+            if np.isfinite(values).any():
+                axes.plot(x, values, 'o', color=color, markersize=size, markeredgewidth=0)
+        known = known[np.isfinite(known)]
         middle = 0.5 * (known.max() + known.min())
         half = 0.55 * max(float(np.ptp(known)), _LEAST_SPAN)
         axes.set_ylim(middle - half, middle + half)
@@ -170,7 +181,7 @@ def _payload_chart(motions: Sequence[Motion], time: FloatArray, label: str) -> s
 
     def draw(axes: Axes) -> None:
         axes.axhline(0.0, color=Ink.MUTED, linewidth=0.9)
-        axes.plot(time[chosen], mass, '.', color=Ink.GREEN, markersize=3.5)
+        axes.plot(time[chosen], mass, 'o', color=Ink.GREEN, markersize=3.5, markeredgewidth=0)
         axes.set_xlabel(label)
         axes.set_ylabel('mass [kg]')
         limit_ticks(axes.xaxis, 5, integer=True)

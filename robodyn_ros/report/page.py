@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from robodyn_ros.analysis.ranges import Range
 from robodyn_ros.dh.table import DHTable, row_formula, table_rows
 from robodyn_ros.identification import Identification, Recording
-from robodyn_ros.report.arm_drawing import frames_drawing, masses_drawing, masses_off_paper
+from robodyn_ros.parameters.combinations import LinearCombination
 from robodyn_ros.report.arm_in_space import (
+    masses_left_out,
     numbers_for_script,
     script,
     script_digest,
@@ -37,7 +38,7 @@ from robodyn_ros.report.charts import (
 from robodyn_ros.report.facts import STEPS, ArmFacts, slider_ranges, turned_once
 from robodyn_ros.report.identification_page import identification_values
 from robodyn_ros.report.template import rendered_page
-from robodyn_ros.report.text import matrix_rows, shortened, true_minus, unbroken
+from robodyn_ros.report.text import NOISE, matrix_rows, shortened, true_minus, unbroken
 from robodyn_ros.spatial import FloatArray, inertia_tensor, skew
 
 _LONGEST_FORMULAS = 1500
@@ -115,14 +116,12 @@ def report_page(
         links=_links(facts),
         alerts=[each for each in model.findings if each.level == 'warning'][:_MOST_ALERTS],
         sign_off=(sign_off or SignOff()).fields,
-        off_paper=[f'q{k + 1}' for k in masses_off_paper(model, _bent(facts))],
+        left_out=[f'q{k + 1}' for k in masses_left_out(model, _bent(facts))],
         has_gravity=facts.ranges is not None and _has_gravity(facts.ranges.gravity),
         is_shorter=_is_shorter(facts),
         levels=[finding.level for finding in model.findings],
         lengths=facts.base.expressions[0].lengths if facts.base.expressions else {},
-        formulas=shortened(
-            [x.text('symbols').partition(' = ')[2] for x in facts.base.expressions]
-        ),
+        parameters=_parameters(facts),
         vanishing=[x.symbol for x in facts.structure.coefficients if not x.nonzero],
         most_symbols=_MOST_SYMBOLS,
         joints=_joints(facts),
@@ -145,11 +144,6 @@ def report_page(
 def _figures(facts: ArmFacts) -> Iterable[tuple[str, str]]:
     """Yield every figure of the page and its name, which begins with that of its section."""
     model = facts.model
-    zero, bent = np.zeros(model.n), _bent(facts)
-    yield 'arm-zero', frames_drawing(model, zero, 'arm-zero', 'The arm, all joints at zero')
-    yield 'arm-bent', frames_drawing(model, bent, 'arm-bent', 'The arm, joints bent')
-    if facts.masses.any():
-        yield 'masses', masses_drawing(model, bent, 'masses', 'Where the masses are')
     if facts.coupling and model.n > 1:
         yield 'coupling', coupling_matrix(facts.coupling, 'coupling')
         # One scale for all, so that the same colour is the same coupling.
@@ -217,6 +211,14 @@ def _table(table: DHTable) -> dict[str, Any]:
         'header': header,
         'rows': [[true_minus(cell) for cell in row] for row in rows],
     }
+
+
+def _parameters(facts: ArmFacts) -> list[list[tuple[LinearCombination, str]]]:
+    """Return the base parameters with their formulas: those that are not zero, and the others."""
+    found = facts.base.expressions
+    formulas = shortened([each.text('symbols').partition(' = ')[2] for each in found])
+    rows = list(zip(found, formulas, strict=True))
+    return [[row for row in rows if (abs(row[0].value) > NOISE) == kind] for kind in (True, False)]
 
 
 def _links(facts: ArmFacts) -> list[dict[str, Any]]:

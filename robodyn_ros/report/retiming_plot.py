@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A picture of a retimed motion: torque over its limits along the path, before and after."""
+"""A picture of a retimed motion: torque over its limits in time, before and after."""
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,18 +11,22 @@ import numpy as np
 
 from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.timed_motion import LIMITS, Cubics, TimedMotion, TimingLimits, torque_of
-from robodyn_ros.report.drawing import imported_matplotlib
-from robodyn_ros.spatial import FloatArray
+from robodyn_ros.report.drawing import (
+    Paper,
+    imported_matplotlib,
+    joint_curve,
+    legend_above,
+    save_picture,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-_MUTED = '#555555'
-# Of Okabe and Ito, which can be told apart; joints beyond the eighth begin anew.
-_COLORS = (
-    '#0072b2', '#d55e00', '#009e73', '#cc79a7', '#e69f00', '#56b4e9', '#000000', '#b8a800',
-)  # fmt: skip
 _LEAST_SHOWN = 1.15  # of the limit
+_THINNEST = 2e-3  # bar, of the duration
+_PLACES = np.linspace(0.0, 1.0, 4)  # between two knots
+_HATCHES = dict(zip(LIMITS, ('', '////', '....'), strict=True))
 
 
 def save_retiming_plot(
@@ -32,7 +37,7 @@ def save_retiming_plot(
     path: Path,
 ) -> None:
     """
-    Draw each joint's torque over its limit along the path, before and after, and what binds where.
+    Draw each joint's torque over its limit in time, before and after, and what binds when.
 
     Parameters
     ----------
@@ -44,90 +49,83 @@ def save_retiming_plot(
     path : Path
         Its ending says whether a PNG, an SVG or a PDF.
     """
-    figure = imported_matplotlib().figure.Figure(
-        figsize=(11, 8.5), dpi=120, facecolor='white', layout='constrained'
-    )
-    before, after, binds = figure.subplots(
-        3, 1, sharex=True, gridspec_kw={'height_ratios': (1.0, 1.0, 0.55)}
-    )
-    _draw(before, given, _progress(given, motion), torque, limits, 'before', motion)
-    cubics = Cubics(motion.time, motion.position, motion.velocity)
-    _draw(after, cubics, motion.progress, torque, limits, 'after', motion)
-    lines, names = after.get_legend_handles_labels()
-    figure.legend(
-        lines, names, loc='outside upper center', ncols=min(len(names), 8), fontsize='small'
-    )
-    _draw_binding(binds, motion)
-    binds.set_xlabel('part of the path')
-    binds.set_xlim(0.0, 1.0)
-    figure.savefig(path)
+
+    def draw(figure: Figure) -> None:
+        before, after, binds = figure.subplots(
+            3, 1, gridspec_kw={'height_ratios': (1.0, 1.0, 0.55)}
+        )
+        binds.sharex(after)
+        cubics = Cubics(motion.time, motion.position, motion.velocity)
+        names = motion.joint_names
+        for axes, what, shown in ((before, 'before', given), (after, 'after', cubics)):
+            share = torque_of(torque, shown.states(_PLACES)) / limits.effort
+            _draw(axes, names, shown, share)
+            axes.set_title(f'{what}: {shown.duration:.3f} s')
+        legend_above(figure, after.get_lines()[: len(names)])
+        _draw_binding(binds, motion)
+        binds.set_xlabel('time [s]')
+
+    save_picture(draw, path, 11, 8.5)
 
 
-def _progress(given: Cubics, motion: TimedMotion) -> FloatArray:
-    """Return the part of the path that is done at the knots of the given motion."""
-    # Both go along the same path; the nearest place of the motion that is not before the last one.
-    result, since = np.zeros(len(given.time)), 0
-    for k, position in enumerate(given.position):
-        distances = np.linalg.norm(motion.position[since:] - position, axis=1)
-        near = distances <= distances.min() + 1e-3
-        since += int(near.argmax())
-        result[k] = motion.progress[since]
-    return result
-
-
-def _draw(
-    axes: Axes,
-    cubics: Cubics,
-    progress: FloatArray,
-    torque: ReferenceTorque,
-    limits: TimingLimits,
-    what: str,
-    motion: TimedMotion,
-) -> None:
-    places = np.linspace(0.0, 1.0, 4)
-    share = torque_of(torque, cubics.states(places)) / limits.effort
-    along = progress[:-1, None] + np.diff(progress)[:, None] * places
-    for j, name in enumerate(motion.joint_names):
-        color = _COLORS[j % len(_COLORS)]
-        axes.plot(along.ravel(), share[..., j].ravel(), color=color, linewidth=1.1, label=name)
+def _draw(axes: Axes, names: tuple[str, ...], cubics: Cubics, share: np.ndarray) -> None:
+    time = cubics.time - cubics.time[0]
+    along = time[:-1, None] + np.diff(time)[:, None] * _PLACES
+    for j, name in enumerate(names):
+        axes.plot(along.ravel(), share[..., j].ravel(), linewidth=1.1, **joint_curve(j, name))
     for edge in (-1.0, 1.0):
-        axes.axhline(edge, color=_MUTED, linewidth=0.9, linestyle='--')
+        axes.axhline(edge, color=Paper.MUTED, linewidth=0.9, linestyle='--')
     reach = max(_LEAST_SHOWN, 1.05 * float(np.abs(share).max()))
     axes.set_ylim(-reach, reach)
+    axes.set_xlim(0.0, time[-1])
     axes.set_ylabel('torque / limit')
-    axes.set_title(f'{what}: {cubics.duration:.3f} s', loc='left', fontsize='medium')
 
 
 def _draw_binding(axes: Axes, motion: TimedMotion) -> None:
     """Draw a bar where a joint's limit keeps the motion from being faster."""
     names = motion.joint_names
-    hatches = dict(zip(LIMITS, ('', '////', '....'), strict=True))
-    seen: set[str] = set()
-    for each in motion.binding:
-        begin, end = np.interp([each.begin, each.end], motion.time, motion.progress)
-        j = names.index(each.joint)
-        axes.barh(
-            j,
-            max(end - begin, 2e-3),
-            left=begin,
-            height=0.8,
-            color=_COLORS[j % len(_COLORS)],
-            hatch=hatches[each.limit],
-            edgecolor='white',
-            linewidth=0.0,
-        )
-        seen.add(each.limit)
-    for limit in LIMITS:
-        if limit in seen:
-            axes.bar(0, 0, color=_MUTED, hatch=hatches[limit], edgecolor='white', label=limit)
-    if seen:
-        axes.legend(
-            loc='lower right',
-            bbox_to_anchor=(1.0, 1.0),
-            ncols=3,
-            fontsize='small',
-            frameon=False,
-        )
-    axes.set_title('limit that binds', loc='left', fontsize='medium')
-    axes.set_yticks(range(len(names)), names, fontsize='small')
+    order = sorted(motion.binding, key=lambda each: (names.index(each.joint), each.limit))
+    for (joint, limit), bars in groupby(order, key=lambda each: (each.joint, each.limit)):
+        j = names.index(joint)
+        for begin, end in _joined([(each.begin, each.end) for each in bars], motion.duration):
+            axes.barh(
+                j,
+                end - begin,
+                left=begin,
+                height=0.8,
+                color=joint_curve(j, '')['color'],
+                hatch=_HATCHES[limit],
+                edgecolor='white',
+                linewidth=0.0,
+            )
+    patches = imported_matplotlib().patches
+    met = {each.limit for each in motion.binding}
+    axes.legend(
+        handles=[
+            patches.Patch(
+                facecolor=Paper.MUTED, hatch=_HATCHES[limit], edgecolor='white', label=limit
+            )
+            for limit in LIMITS
+            if limit in met
+        ],
+        loc='lower right',
+        bbox_to_anchor=(1.0, 1.0),
+        ncols=len(LIMITS),
+        fontsize='small',
+    )
+    axes.set_title('limit that binds' if met else 'no limit binds')
+    axes.set_yticks(range(len(names)), [f'q{j + 1}' for j in range(len(names))], fontsize='small')
     axes.set_ylim(len(names) - 0.4, -0.6)
+
+
+def _joined(bars: list[tuple[float, float]], duration: float) -> list[tuple[float, float]]:
+    """Return times (begin, end) in order, as one where they meet, none too short to be seen."""
+    thinnest = _THINNEST * duration
+    joined: list[tuple[float, float]] = []
+    for begin, end in sorted(bars):
+        end = min(max(end, begin + thinnest), duration)
+        begin = max(0.0, min(begin, end - thinnest))
+        if joined and begin <= joined[-1][1]:
+            begin, end = joined[-1][0], max(end, joined.pop()[1])
+        joined.append((begin, end))
+    return joined

@@ -11,11 +11,11 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lxml import etree
 
-from robodyn_ros.report.drawing import imported_matplotlib
+from robodyn_ros.report.drawing import imported_matplotlib, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,23 +40,10 @@ _VARIABLES = {
     for name, color in vars(Ink).items()
     if not name.startswith('_')
 }
-_STYLE: dict[Any, Any] = {
+_STYLE = {
+    **style(Ink.TEXT, Ink.MUTED, Ink.GRID),
     'svg.fonttype': 'none',
     'svg.hashsalt': 'robodyn',
-    'font.size': 11.0,
-    'axes.edgecolor': Ink.MUTED,
-    'axes.labelcolor': Ink.TEXT,
-    'axes.linewidth': 0.8,
-    'axes.spines.top': False,
-    'axes.spines.right': False,
-    'grid.color': Ink.GRID,
-    'text.color': Ink.TEXT,
-    'text.parse_math': False,
-    'xtick.color': Ink.MUTED,
-    'ytick.color': Ink.MUTED,
-    'xtick.labelcolor': Ink.TEXT,
-    'ytick.labelcolor': Ink.TEXT,
-    'axes.unicode_minus': True,
 }
 _LARGEST_SCALE = 1.25
 _PIXELS_PER_INCH = 72  # of matplotlib's SVG: at its own size, one unit is one pixel

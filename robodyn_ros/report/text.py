@@ -41,7 +41,9 @@ def number(value: float | None, digits: int = 4, noise: float = 0.0) -> str:
 
 
 def quantity(value: float | None, unit: str, digits: int = 4, noise: float = 0.0) -> str:
-    """Return a number and its unit, between which no line ends."""
+    """Return a number and its unit, between which no line ends; without a number 'unknown'."""
+    if value is None or math.isnan(value):
+        return 'unknown'
     return unbroken(f'{number(value, digits, noise)} {unit}'.rstrip())
 
 

@@ -28,7 +28,7 @@ PARTS = (
     ('inertial', 'orange', 'inertia'),
     ('coriolis', 'red', 'Coriolis'),
     ('friction', 'green', 'friction'),
-    ('feedback', 'muted', 'feedback'),
+    ('feedback', 'violet', 'feedback'),
     ('effort', 'body', 'feedforward'),
 )
 """Parts of a torque as ``DynamicsState`` names them, their colours and their words."""
@@ -51,17 +51,22 @@ def watch_page(model: RobotModel, thresholds: FloatArray | None = None, *, title
     thresholds : array, shape (n,), optional
         External torques from which on something touches a joint that moves [N m or N].
     title : str
-        Of the arm.
+        Of the arm; not given: its name in the description.
     """
     full, bands = _full_scale(model), residual_bands(model, thresholds)
     scripts = [arm_in_space.script(), _script()]
     return rendered_page(
         'watch.html.jinja',
-        title=title or f'{model.base_link} to {model.tip_link}',
+        title=title or model.name or f'{model.base_link} to {model.tip_link}',
         joints=model.joint_names,
         rows=[
-            {'name': name, 'full': f'{a:.6g}', 'band': f'{b:.6g}'}
-            for name, a, b in zip(model.joint_names, full.tolist(), bands.tolist())
+            {'name': name, 'full': f'{a:.6g}', 'band': f'{b:.6g}', 'unit': unit}
+            for name, a, b, unit in zip(
+                model.joint_names,
+                full.tolist(),
+                bands.tolist(),
+                ['N' if prismatic else 'N\u00a0m' for prismatic in model.dh.prismatic],
+            )
         ],
         parts=PARTS,
         has_thresholds=thresholds is not None,

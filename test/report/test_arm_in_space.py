@@ -15,7 +15,7 @@ from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.kinematics import forward_kinematics
-from robodyn_ros.report.arm_drawing import masses_drawing
+from robodyn_ros.report import report_page
 from robodyn_ros.report.arm_in_space import inertia_ellipsoid, numbers_for_script, script
 from robodyn_ros.report.facts import slider_ranges
 from robodyn_ros.spatial import inertial_parameters
@@ -47,9 +47,26 @@ SIZE = """() => {
     const canvas = document.querySelector('#in-space canvas');
     return [canvas.clientWidth, canvas.clientHeight];
 }"""
+# Keeps the lines and the texts that are drawn, in drawn.lines and drawn.texts [px].
+SPY = """const drawn = { lines: [], texts: [] }, prototype = CanvasRenderingContext2D.prototype;
+let path = [];
+const keep = {
+    setTransform() { Object.assign(drawn, { lines: [], texts: [] }); }, // drawing begins anew
+    beginPath() { path = []; },
+    moveTo(...at) { path.push(at); },
+    lineTo(...at) { path.push(at); },
+    stroke() { drawn.lines.push([this.strokeStyle, this.lineWidth, path]); },
+    fillText(text, x, y) { drawn.texts.push([text, x, y, this.measureText(text).width]); },
+};
+for (const [name, note] of Object.entries(keep)) {
+    const real = prototype[name];
+    prototype[name] = function (...given) { note.apply(this, given); real.apply(this, given); };
+}"""
+BLUE, MUTED = '#0066a6', '#667079'
 # What the script needs of a page, and how much of orange it drew: everywhere, and on the border.
-STAGE = """<div id="in-space" style="--orange: #c77700">
-<canvas style="width: 480px; height: 400px; --orange: #c77700"></canvas>
+STAGE = """<script>{spy}</script>
+<div id="in-space" style="--orange: #c77700; --muted: #667079; --blue: #0066a6; --red: #c4421a">
+<canvas style="width: 480px; height: 400px; --orange: #c77700" {layers}></canvas>
 <p class="too-large"><span></span></p><output class="tip"></output>
 <input type="checkbox" data-layer="frames"><input type="checkbox" data-layer="torques">
 <input type="checkbox" data-layer="ellipsoids" checked>
@@ -77,6 +94,25 @@ VIEWS = {  # what is to the right, and what is up
 }
 
 
+def stage(model, numbers, layers=''):
+    """Return a page with the drawing alone."""
+    parts = {'spy': SPY, 'rows': ROW * model.n, 'numbers': numbers, 'script': script()}
+    return STAGE.format(layers=layers, **parts)
+
+
+def shown_of(page, model, q):
+    """Return what a page draws of an arm at a pose: lines, texts, and the view."""
+    page.set_content(stage(model, numbers_for_script(model, q), 'data-layers="frames"'))
+    found = page.evaluate('drawn')
+    return found['lines'], found['texts'], view_of(page)
+
+
+def view_of(page):
+    """Return centre [m] and scale [px/m] of the view."""
+    view = json.loads(page.locator('canvas').first.get_attribute('data-view'))
+    return np.array(view['middle']), view['scale']
+
+
 def driven(page, q):
     """Move the sliders, and wait for the drawing."""
     page.evaluate(
@@ -101,38 +137,26 @@ def test_tip_is_drawn_where_forward_kinematics_puts_it(name, width, report_of, b
     ranges = slider_ranges(model)
     poses = np.random.default_rng(1).uniform(*ranges.T, (5, model.n))
     with opened(browser, path, width) as page:
-        numbers = json.loads(page.inner_text('#arm-numbers'))
         for layer in ('frames', 'ellipsoids', 'torques'):
             page.locator(f'[data-layer={layer}]').uncheck()
         size = np.array(page.evaluate(SIZE))
-        radius = numbers['radius']
         for q in poses:
             driven(page, q)
             told = page.eval_on_selector('#in-space', 'x => JSON.parse(x.dataset.tip)')
             tip = forward_kinematics(model, q)[:3, 3]
             np.testing.assert_allclose(told, tip, atol=1e-9)
-            radius = max(radius, reach(model, q, numbers['middle']))
-            scale = 0.86 * size.min() / 2 / radius
             for view, (right, up) in VIEWS.items():
                 page.get_by_role('button', name=view).click()
                 drawn(page)
                 *at, count = page.evaluate(TIP)
                 assert count > 20
-                away = scale * (np.array([right, up]) @ (tip - numbers['middle']))
+                middle, scale = view_of(page)
+                away = scale * (np.array([right, up]) @ (tip - middle))
                 assert np.hypot(*(at - size / 2 - away * [1, -1])) < 2.0
         measured = page.eval_on_selector_all(
             '#in-space .joint', 'all => all.map(x => Number(x.dataset.torque))'
         )
     np.testing.assert_allclose(measured, gravity_torque(model, poses[-1]), atol=1e-9)
-
-
-def reach(model, q, middle):
-    """Return how far the furthest corner of the drawn arm lies from a point."""
-    frames = frame_transforms(model.dh, q)
-    before = np.concatenate([model.dh.base_transform[None], frames[:-1]])
-    feet = before[:, :3, 3] + before[:, :3, 0] * model.dh.a[:, None]
-    points = [*feet, *frames[:, :3, 3], forward_kinematics(model, q)[:3, 3]]
-    return max(np.linalg.norm(point - middle) for point in points)
 
 
 def public_arms():
@@ -143,14 +167,15 @@ def public_arms():
             continue  # of several arms, or none
 
 
-def test_no_ellipsoid_of_a_public_arm_leaves_the_picture(browser):
+@pytest.mark.parametrize('layers', ['', 'data-layers="masses"'])
+def test_no_ellipsoid_and_no_mass_of_a_public_arm_leaves_the_picture(layers, browser):
     page = browser.new_page()
     generator, drawn_arms = np.random.default_rng(5), {}
     for name, model in public_arms():
         ranges = slider_ranges(model)
         middle = ranges.mean(axis=1)
         numbers = numbers_for_script(model, middle)
-        page.set_content(STAGE.format(rows=ROW * model.n, numbers=numbers, script=script()))
+        page.set_content(stage(model, numbers, layers))
         seen = [page.evaluate(ORANGE)]
         driven(page, generator.uniform(*ranges.T))
         seen.append(page.evaluate(ORANGE))
@@ -158,6 +183,7 @@ def test_no_ellipsoid_of_a_public_arm_leaves_the_picture(browser):
             assert border == 0, name
             # Mass without an extent is a dot of another colour.
             halves = [x for x in json.loads(numbers)['ellipsoids'] if x and np.any(x['half'])]
+            halves = halves if not layers else model.inertial_parameters[:, 9].any()
             assert inside > 50 or left_out or not halves, name
         drawn_arms[name] = left_out
     page.close()
@@ -176,7 +202,7 @@ def test_ellipsoids_far_larger_than_the_arm_are_named_and_not_drawn(browser):
     numbers = numbers_for_script(model, np.zeros(2))
     assert json.loads(numbers)['too_large'] == [True, True]
     page = browser.new_page()
-    page.set_content(STAGE.format(rows=ROW * 2, numbers=numbers, script=script()))
+    page.set_content(stage(model, numbers))
     assert page.evaluate(ORANGE) == [0, 0, 'q1, q2']
     page.close()
 
@@ -200,14 +226,95 @@ def test_arm_is_turned_with_a_finger_and_with_keys(report_of, browser):
     assert len(set(pictures)) == 3
 
 
-def test_without_script_the_page_has_its_drawings_alone(report_of, browser):
+def test_without_script_the_page_says_why_it_has_no_drawing(report_of, browser):
     path, _ = report_of('jpl_rrp')
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(path.as_uri())
-    assert not page.locator('#in-space').is_visible()
-    assert page.locator('#arm figure svg').count() == 2
+    assert page.locator('canvas:visible').count() == 0
+    assert 'JavaScript' in page.inner_text('#arm')
     context.close()
+
+
+@pytest.mark.parametrize('n', [1, 7, 30])
+def test_frames_are_named_apart_within_the_picture_and_of_long_arms_some(n, browser):
+    text = random_chain(np.random.default_rng(3), n)
+    model = rd.RobotModel.from_urdf(text, tip_link='tip')
+    page = browser.new_page()
+    _, texts, _ = shown_of(page, model, np.full(n, 0.3))
+    page.close()
+    named = {text: (x, y, wide) for text, x, y, wide in texts if text[0] in 'xzt'}
+    every = {f'{axis}{k}' for axis in 'xz' for k in range(1, n + 1)} | {'tip'}
+    some = {'z1', 'z5', 'z10', 'z15', 'z20', 'z25', 'z30', 'tip'}
+    assert named.keys() == (some if n == 30 else every)
+    for name, (x, y, wide) in named.items():
+        assert wide / 2 <= x <= 480 - wide / 2 and 6 <= y <= 394
+        for other, (at, high, width) in named.items():
+            apart = abs(x - at) >= (wide + width) / 2 or abs(y - high) >= 12
+            assert apart or name == other, (name, other)
+
+
+def test_arcs_turn_about_the_axes_the_way_that_q_grows(browser):
+    model = rd.RobotModel.from_urdf('urdf/jpl_rrp.urdf')
+    q = np.linspace(0.4, -0.3, 6)
+    page = browser.new_page()
+    lines, _, _ = shown_of(page, model, q)
+    page.close()
+    arcs = [
+        np.array(points)
+        for color, wide, points in lines
+        if color == BLUE and abs(wide - 1.1) < 0.01
+    ]
+    assert len(arcs) == 5  # the third joint slides
+    numbers = json.loads(numbers_for_script(model, q))
+    azimuth, up = numbers['azimuth'], np.sin(numbers['elevation'])
+    ahead = np.cos(numbers['elevation'])
+    to_viewer = np.array([ahead * np.sin(azimuth), -ahead * np.cos(azimuth), up])
+    frames = frame_transforms(model.dh, np.array(numbers['q']))
+    for arc, frame in zip(arcs, frames[[0, 1, 3, 4, 5]], strict=True):
+        x, y = (arc - arc.mean(axis=0)).T
+        counterclockwise = -(x[:-1] * y[1:] - x[1:] * y[:-1]).sum()  # y is down
+        towards = frame[:3, 2] @ to_viewer
+        assert abs(towards) > 0.05
+        assert np.sign(counterclockwise) == np.sign(towards)
+
+
+@pytest.mark.parametrize('length', [1e-3, 0.3, 1.0, 40.0])
+def test_bar_has_a_round_length_to_scale(length, browser):
+    model = rd.RobotModel.from_urdf(two_link_urdf(length=length))
+    page = browser.new_page()
+    lines, texts, (_, scale) = shown_of(page, model, np.zeros(2))
+    page.close()
+    bar = next(
+        np.array(points)
+        for color, _, points in lines
+        if color == MUTED and len(points) == 2 and points[0][1] == points[1][1] == 386
+    )
+    (written,) = [text for text, *_ in texts if text.endswith(' m')]
+    metres = float(written.removesuffix(' m'))
+    assert f'{metres:e}'[0] in '125'
+    assert np.ptp(bar[:, 0]) == pytest.approx(scale * metres)
+    assert 480 / 11 < np.ptp(bar[:, 0]) <= 480 / 4
+
+
+@pytest.mark.parametrize('name', ['panda', 'jpl_rrp', 'ur5'])
+def test_arm_fills_its_frame(name, browser):
+    model = known_arm(name)
+    page = browser.new_page()
+    lines, _, _ = shown_of(page, model, np.full(model.n, 0.3))
+    page.close()
+    links = np.vstack([points for _, wide, points in lines if wide in (7, 3)])
+    filled = np.ptp(links, axis=0) / [480, 400]
+    assert 0.6 < filled.max() < 0.95
+
+
+def test_masses_too_far_to_be_drawn_are_named(facts_of):
+    text = two_link_urdf().replace('xyz="0.5 0 0"', 'xyz="-40 0 0"', 1)
+    numbers = json.loads(numbers_for_script(rd.RobotModel.from_urdf(text), np.zeros(2)))
+    assert numbers['far'] == [True, False] and numbers['too_large'] == [True, False]
+    page = html.fromstring(report_page(facts_of(text)))
+    figure = page.get_element_by_id('masses').find('.//figure')
+    assert 'more than three times the arm’s size away: q1.' in figure.text_content()
 
 
 def test_sliders_go_as_far_as_the_joint_and_never_further_than_can_be_seen():
@@ -224,17 +331,14 @@ def test_sliders_go_as_far_as_the_joint_and_never_further_than_can_be_seen():
     np.testing.assert_allclose(slider_ranges(slides), [[-1, 1]] * 2)
 
 
-def test_arm_of_one_joint_without_length_is_as_large_as_its_body_is_far():
+def test_arm_of_one_joint_without_length_is_as_large_as_its_body_is_far(browser):
     model = rd.RobotModel.from_urdf(two_link_urdf(), tip_link='link1')
-    numbers = json.loads(numbers_for_script(model, np.zeros(1)))
-    assert 0.25 <= numbers['radius'] <= 1.0  # of a rod of 1 m
-    drawing = html.fromstring(masses_drawing(model, np.zeros(1), 'm', 'Masses'))
-    paper = np.array(drawing.get('viewbox').split()[2:], dtype=float)
-    discs = [x for x in drawing.iter() if x.tag.endswith('use') and x.get('x') is not None]
-    assert discs
-    for disc in discs:
-        at = np.array([disc.get('x'), disc.get('y')], dtype=float)
-        assert ((0 <= at) & (at <= paper)).all()
+    assert 0.1 <= json.loads(numbers_for_script(model, np.zeros(1)))['size'] <= 1.0  # a rod of 1 m
+    page = browser.new_page()
+    page.set_content(stage(model, numbers_for_script(model, np.zeros(1)), 'data-layers="masses"'))
+    inside, border, _ = page.evaluate(ORANGE)
+    page.close()
+    assert inside > 200 and border == 0
 
 
 def test_ellipsoid_has_the_body_s_inertia():

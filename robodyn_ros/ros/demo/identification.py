@@ -38,7 +38,7 @@ from robodyn_ros.identification.rows import TrainingData, rows_of
 from robodyn_ros.identification.urdf_output import identified_urdf
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import table_as_csv
-from robodyn_ros.report.drawing import imported_matplotlib
+from robodyn_ros.report.drawing import Paper, drawable, save_picture
 from robodyn_ros.ros.demo.runner import (
     SILENCE_TIMEOUT,
     Arm,
@@ -52,7 +52,7 @@ from robodyn_ros.simulation.sampled_arm import joint_loads, random_poses, sample
 from robodyn_ros.spatial import FloatArray, pseudo_inertia
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 DURATION, NEW_DURATION = 15.0, 8.0  # of the motion to identify by, and of the new one [s]
 _TIME_STEP = 0.002  # of physics and control [s]
@@ -69,7 +69,7 @@ _STRONGER = 1.5  # effort limits, where the URDF has none: so much of what the m
 _POSES = 500
 _POSE_SEED = 11
 _ROUNDING = 1e-9  # of the largest eigenvalue, where one is zero, as a disc's is
-_URDF, _FOUND, _SQUARES = '#d55e00', '#0072b2', '#999999'
+_URDF, _FOUND = '#d55e00', '#0072b2'
 
 
 @dataclass(frozen=True, eq=False)
@@ -455,34 +455,39 @@ def save_plot(results: Results, path: Path) -> None:
     prediction = results.found.predict(results.before)
     errors = results.found.errors[-1]
     joint = int(np.argmax(errors.urdf / np.maximum(errors.torque, 1e-12)))
-    figure = imported_matplotlib().figure.Figure(
-        figsize=(12, 5.5), dpi=140, facecolor='white', layout='constrained'
-    )
-    left, right = figure.subplots(1, 2)
     time = prediction.time - results.starts[0]
     unit = 'N' if results.model.dh.prismatic[joint] else 'N m'
-    left.plot(time, prediction.measured[:, joint], color='black', linewidth=1.6, label='measured')
-    left.plot(time, _of_urdf(results, joint), color=_URDF, linewidth=1.2, label='URDF')
-    left.plot(time, prediction.effort[:, joint], color=_FOUND, linewidth=1.2, label='identified')
-    left.set_ylabel(f'torque of q{joint + 1} [{unit}]')
-    left.legend(frameon=False)
-    for recording, start, color, label in (
-        (results.before, results.starts[0], _URDF, 'URDF'),
-        (results.after, results.starts[1], _FOUND, 'identified'),
-    ):
-        away = np.abs(tracking_error(results, recording, start)).max(axis=1)
-        seconds = np.linspace(0.0, results.asked.duration, len(away))
-        right.semilogy(seconds, np.maximum(away, 1e-7), color=color, linewidth=1.2, label=label)
-    right.set_ylabel('largest tracking error [rad or m]')
-    right.legend(frameon=False)
-    for axes in (left, right):
-        _style(axes)
-    figure.suptitle(
-        f'{results.robot}: torque on a new motion off by {errors.relative("urdf"):.0%} with the '
-        f'URDF, by {errors.relative("identified"):.1%} once identified',
-        fontsize=15,
-    )
-    figure.savefig(path)
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        measured = prediction.measured[:, joint]
+        left.plot(time, measured, color=Paper.TEXT, linewidth=1.6, label='measured')
+        left.plot(time, _of_urdf(results, joint), color=_URDF, linewidth=1.2, label='URDF')
+        effort = prediction.effort[:, joint]
+        left.plot(time, effort, color=_FOUND, linewidth=1.2, label='identified')
+        left.set_ylabel(f'torque of q{joint + 1} [{unit}]')
+        for recording, start, color, label in (
+            (results.before, results.starts[0], _URDF, 'URDF'),
+            (results.after, results.starts[1], _FOUND, 'identified'),
+        ):
+            away = np.abs(tracking_error(results, recording, start)).max(axis=1)
+            seconds = np.linspace(0.0, results.asked.duration, len(away))
+            right.semilogy(
+                seconds, np.maximum(away, 1e-7), color=color, linewidth=1.2, label=label
+            )
+        right.set_ylabel('largest tracking error [rad or m]')
+        for axes in (left, right):
+            axes.legend()
+            axes.set_xlabel('time [s]')
+            axes.grid(axis='y')
+        figure.suptitle(
+            f'{drawable(results.robot)}: torque on a new motion off by '
+            f'{errors.relative("urdf"):.0%} with the URDF, by {errors.relative("identified"):.1%} '
+            'once identified',
+            fontsize=13,
+        )
+
+    save_picture(draw, path, 12, 5.5, dpi=140)
 
 
 def _of_urdf(results: Results, joint: int) -> FloatArray:
@@ -497,10 +502,3 @@ def _of_urdf(results: Results, joint: int) -> FloatArray:
         [s.row_time for s in prediction_states(results.before, results.found.cutoff)[0]]
     )
     return np.interp(times, own, rigid)
-
-
-def _style(axes: Axes) -> None:
-    axes.set_xlabel('time [s]')
-    axes.grid(axis='y', color='#dddddd', linewidth=0.8)
-    for side in ('top', 'right'):
-        axes.spines[side].set_visible(False)

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import rclpy
@@ -35,7 +35,7 @@ from robodyn_ros.motions.point_to_point import (
     largest_torque,
     suitable_motion,
 )
-from robodyn_ros.report.drawing import imported_matplotlib
+from robodyn_ros.report.drawing import Paper, drawable, save_picture
 from robodyn_ros.ros.conversions import seconds
 from robodyn_ros.ros.demo.node_process import NodeProcess
 from robodyn_ros.ros.demo.runner import (
@@ -49,6 +49,9 @@ from robodyn_ros.ros.demo.runner import (
 )
 from robodyn_ros.ros.qos import RECORDING
 from robodyn_ros.spatial import FloatArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BoolArray = NDArray[np.bool_]
 
@@ -70,6 +73,7 @@ _TRACKING = {
 # A joint that made less of its displacement did not move: its error says nothing of tracking.
 _SMALLEST_FRACTION = 0.1
 _SMALLEST_SHOWN = 1e-3
+_SMALLEST_DRAWN = 1e-6  # [mrad or mm]
 _LINE = 0.055  # height of a line of a label, with some room, in heights of the axes
 
 
@@ -449,29 +453,26 @@ def tables(results: Results) -> list[Table]:
 
 def save_plot(results: Results, path: Path) -> None:
     """Draw the motion of one joint and the errors of all, and save them as a PNG."""
-    unit, joints = ('rad', ~results.prismatic)
+    unit, joints = 'rad', ~results.prismatic
     if not joints.any():
         unit, joints = ('m', results.prismatic)
-    figure = imported_matplotlib().figure.Figure(figsize=(12, 6.75), dpi=160, facecolor='white')
-    left, right = figure.subplots(1, 2, gridspec_kw={'width_ratios': (1, 1.2)})
-    figure.subplots_adjust(left=0.06, right=0.845, top=0.78, bottom=0.12, wspace=0.2)
-
-    figure.text(
-        0.06, 0.915, _headline(results, unit), fontsize=23, fontweight='bold', color='#222222'
-    )
-    figure.text(
-        0.06,
-        0.862,
-        f'{results.robot} in MuJoCo at 1 kHz, driven over ROS 2: the same feedback, with more and '
-        'more of the model',
-        fontsize=13.5,
-        color='#555555',
-    )
-
     joint = _worst_joint(results, joints)
-    _draw_motion(left, results, joint)
-    _draw_errors(right, results, joints, unit)
-    figure.savefig(path)
+
+    def draw(figure: Figure) -> None:
+        left, right = figure.subplots(1, 2, gridspec_kw={'width_ratios': (1, 1.2)})
+        figure.text(0.04, 0.915, _headline(results, unit), fontsize=23, fontweight='bold')
+        figure.text(
+            0.04,
+            0.862,
+            f'{drawable(results.robot)} in MuJoCo at 1 kHz, driven over ROS 2: the same feedback '
+            'and more of the model',
+            fontsize=13,
+            color=Paper.MUTED,
+        )
+        _draw_motion(left, results, joint)
+        _draw_errors(right, results, joints, unit)
+
+    save_picture(draw, path, 12, 6.75, dpi=160, area=(0.03, 0.03, 0.94, 0.77))
 
 
 def _headline(results: Results, unit: str) -> str:
@@ -516,41 +517,41 @@ def _draw_motion(axes: Any, results: Results, joint: int) -> None:
     axes.plot(
         time,
         scale * results.motion.position(time)[:, joint],
-        color='black',
+        color=Paper.TEXT,
         linewidth=1.4,
         linestyle=(0, (4, 3)),
         label='desired',
     )
-    axes.legend(frameon=False, fontsize=13, loc='best', handlelength=2.2)
-    _style(axes, f'Position of {results.joint_names[joint]} [{unit}]')
+    axes.legend(fontsize=13, loc='best', handlelength=2.2)
+    _style(axes, f'Position: {drawable(results.joint_names[joint])} [{unit}]')
 
 
 def _draw_errors(axes: Any, results: Results, joints: BoolArray, unit: str) -> None:
     """Draw the joints' RMS error over time, each curve with its name and its RMS beside it."""
     shown = 'mrad' if unit == 'rad' else 'mm'
-    errors, labels = [], []
-    for name, law in LAWS.items():
-        error = 1e3 * tracking_error(results, name)[:, joints]
+    errors = [1e3 * tracking_error(results, name)[:, joints] for name in LAWS]
+    centers = [max(rms(error), _SMALLEST_DRAWN) for error in errors]
+    least, labels = min(centers) / 20, []
+    for (name, law), error in zip(LAWS.items(), errors, strict=True):
         over_joints = np.sqrt(np.mean(error**2, axis=1))
         axes.semilogy(
             results.tracking[name].time,
-            np.maximum(over_joints, 1e-9),
+            np.maximum(over_joints, least),
             color=law.color,
             linewidth=2.4,
         )
         moved = moved_joints(results, name)
-        lines = [law.short, f'RMS {_plain(rms(error), 2)} {shown}']
+        lines = [law.short, f'RMS {_plain(rms(error))} {shown}']
         if not moved.all():
             lines.insert(1, _moves(moved).removesuffix(' joints'))
-        errors.append(max(rms(error), 1e-6))
         labels.append('\n'.join(lines))
-    axes.set_ylim(bottom=min(errors) / 20)
+    axes.set_ylim(bottom=least)
     axes.yaxis.set_major_formatter('{x:g}')
     _style(axes, f'Error, RMS over the joints [{shown}]')
     to_axes = axes.transScale + axes.transLimits
-    centers = [float(to_axes.transform((0.0, error))[1]) for error in errors]
+    places = [float(to_axes.transform((0.0, error))[1]) for error in centers]
     heights = [_LINE * (label.count('\n') + 1) for label in labels]
-    for law, label, center in zip(LAWS.values(), labels, kept_apart(centers, heights)):
+    for law, label, center in zip(LAWS.values(), labels, kept_apart(places, heights)):
         axes.text(
             1.02,
             center,
@@ -574,11 +575,9 @@ def kept_apart(centers: Sequence[float], heights: Sequence[float]) -> list[float
 
 
 def _style(axes: Any, title: str) -> None:
-    axes.set_title(title, loc='left', fontsize=14.5, color='#222222', pad=10)
+    axes.set_title(title, fontsize=12.5, pad=10)
     axes.set_xlabel('time [s]', fontsize=13)
     axes.tick_params(labelsize=12)
     axes.margins(x=0.01)
-    axes.grid(axis='y', color='#dddddd', linewidth=0.8)
+    axes.grid(axis='y')
     axes.set_axisbelow(True)
-    for side in ('top', 'right'):
-        axes.spines[side].set_visible(False)

@@ -11,6 +11,7 @@ from pathlib import Path
 import domains
 import numpy as np
 import pytest
+from drawn_figures import examined_figures
 from rich.console import Console
 from robots import public_urdf, public_urdfs
 
@@ -190,7 +191,14 @@ def test_labels_of_curves_do_not_overlap():
 def test_plot_is_a_picture_for_arms_of_any_joints(tmp_path, prismatic):
     from matplotlib.image import imread
 
-    save_plot(made_up_results(prismatic), tmp_path / 'tracking.png')
+    results = made_up_results(prismatic)
+    far = {
+        law: replace(made, position=made.position - 1e-3) for law, made in results.tracking.items()
+    }
+    named = replace(results, robot='\u95a2 $x_1$ ' + 40 * 'a', joint_names=('_' + 40 * 'b',) * 2)
+    with examined_figures():
+        for each in (named, replace(results, tracking=far)):
+            save_plot(each, tmp_path / 'tracking.png')
     assert imread(tmp_path / 'tracking.png').shape[:2] == (1080, 1920)
 
 

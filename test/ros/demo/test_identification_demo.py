@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from drawn_figures import examined_figures
 from numpy.testing import assert_allclose
 from robots import public_urdf, two_link_urdf
 
@@ -99,7 +100,8 @@ def test_the_loop_identifies_by_one_motion_and_is_judged_by_another(tmp_path, mo
     urdf = two_link_urdf().replace('type="continuous">', f'type="revolute">{limit}')
     (tmp_path / 'arm.urdf').write_text(urdf.replace('xyz="0 0 1"', 'xyz="0 1 0"'))
     arm = Arm(tmp_path / 'arm.urdf', '', '')
-    numbers = identification.run_identification(arm, tmp_path, seed=2)
+    with examined_figures():
+        numbers = identification.run_identification(arm, tmp_path, seed=2)
     assert [name for name, *_ in runs] == ['excitation', 'before', 'after']
     assert {urdf for _, urdf, _ in runs} == {'true.urdf'}
     assert [bool(found) for *_, found in runs] == [False, False, True]
