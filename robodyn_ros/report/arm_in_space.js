@@ -111,7 +111,10 @@
       const { middle, reach } = rooms[name];
       for (const p of points) {
         const [x, y, z] = less(p, middle), aside = Math.hypot(x, y), above = Math.abs(z);
-        if (!reach.some(r => r[0] >= aside && r[1] >= above)) reach.push([aside, above]);
+        // A little beyond is as good as within: the list stays short however long an arm moves.
+        if (!reach.some(r => 1.02 * r[0] >= aside && 1.02 * r[1] >= above)) {
+          reach.push([aside, above]);
+        }
       }
     }
   }

@@ -192,7 +192,7 @@ def candidate_chart(candidates: Sequence[CandidateError], chosen: int, name: str
     def draw(axes: Axes) -> None:
         colors = [Ink.ORANGE if k == chosen else Ink.BLUE for k in range(len(errors))]
         rows = np.arange(len(errors))
-        axes.scatter(errors, rows, color=colors, s=50)
+        axes.scatter(errors, rows, color=colors, s=50, zorder=3)
         for row, error in enumerate(errors):
             axes.annotate(
                 number(error, 3), (error, row), (8, 0), textcoords='offset points', va='center'

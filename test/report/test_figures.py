@@ -19,6 +19,7 @@ from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
 from robodyn_ros.control.timed_motion import Cubics, TimingLimits
 from robodyn_ros.identification import (
     Box,
+    CandidateError,
     DriveTerms,
     HalfSpace,
     examine_effort,
@@ -142,8 +143,12 @@ def identified(recorded):
     return identify(arm.urdf, [recording], friction=DriveTerms())
 
 
-def test_identification_is_drawn_whole(recorded, identified):
+@pytest.mark.parametrize('count', [0, 1, 12])
+def test_identification_is_drawn_whole(recorded, identified, count):
     arm, recording = recorded
+    kinds = [DriveTerms(), *(DriveTerms(presliding=True) for _ in range(11))][:count]
+    candidates = tuple(CandidateError(terms, 0.042 + 0.001 * k) for k, terms in enumerate(kinds))
+    identified = replace(identified, candidates=candidates)
     with examined_figures():
         identification_page(identified, arm.urdf, recording)
 

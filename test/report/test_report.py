@@ -183,6 +183,21 @@ def test_printed_page_has_legends_folded_parts_and_light_colours(report_of, brow
         assert page.evaluate('document.documentElement.scrollWidth') <= 760
 
 
+def test_arm_is_drawn_anew_in_light_colours_for_paper(report_of, browser):
+    path, _ = report_of('jpl_rrp')
+    state = """() => [getComputedStyle(document.body).color,
+        ...[...document.querySelectorAll('canvas')].map(x => x.width)]"""
+    with opened(browser, path, 1440, 'dark') as page:
+        before = page.evaluate(state)
+        page.evaluate("dispatchEvent(new Event('beforeprint'))")
+        ink, *widths = page.evaluate(state)
+        page.evaluate("dispatchEvent(new Event('afterprint'))")
+        after = page.evaluate(state)
+    assert _brightness(before[0]) > 200 > 60 > _brightness(ink)
+    assert min(widths) >= 600  # pixels enough for a printer
+    assert after == before
+
+
 @pytest.mark.slow
 def test_report_of_the_puma_splits_simplifies_and_maps(facts_of):
     facts = facts_of(Path('urdf/puma560.urdf').read_text(encoding='utf-8'))
