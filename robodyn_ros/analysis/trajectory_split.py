@@ -17,17 +17,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.analysis.quantities import force_unit, inertia_unit, symbol
-from robodyn_ros.analysis.records import Record
 from robodyn_ros.arguments import checked_number
 from robodyn_ros.dynamics.generalized_dalembert import coriolis_torques, inertia_matrices
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import RobotModel, model_states
+from robodyn_ros.record import Record
 
 _ROUNDING = 1e-12
 Dominance = Literal['translational', 'rotational', 'both', 'none']
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SplitElement(Record):
     """
     An element of D or h along a trajectory.
@@ -56,7 +56,7 @@ class SplitElement(Record):
         return tuple(a + b for a, b in zip(self.translational, self.rotational))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TrajectorySplit(Record):
     """
     D and h split along a trajectory; made by ``split_along``.

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array, checked_number, checked_per_joint
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
 from robodyn_ros.dynamics import coriolis_matrix, gravity_torque, mass_matrix
 from robodyn_ros.errors import InsufficientRecording, InvalidArgument
@@ -30,6 +29,7 @@ from robodyn_ros.identification.preparation import (
 from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.point_to_point import known_effort_limits
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 from robodyn_ros.threads import one_thread
 
@@ -270,7 +270,7 @@ def _largest(model: RobotModel, given: ArrayLike | None) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointCommand(ArrayRecord):
+class JointCommand(Record):
     """
     What moves one joint.
 
@@ -302,7 +302,7 @@ class JointCommand(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CommandCheck(ArrayRecord):
+class CommandCheck(Record):
     """
     What commands do to an arm.
 
