@@ -8,7 +8,7 @@ from importlib import import_module
 
 import click
 
-from robodyn_ros.commands.options import examples
+from robodyn_ros.commands.options import ending
 from robodyn_ros.errors import RobodynError
 
 # What the library calls an argument, and which option it is here.
@@ -48,9 +48,9 @@ _COMMANDS = {
     'retime': ('retiming', 'retime'),
     'excite': ('excitation', 'excite_command'),
     'identify': ('identification', 'identify_command'),
-    'effort': ('effort', 'effort_command'),
+    'effort': ('effort', 'effort'),
     'command-check': ('command_check', 'command_check'),
-    'payload': ('effort', 'payload_command'),
+    'payload': ('effort', 'payload'),
     'contact-thresholds': ('contact', 'contact_thresholds_command'),
     'monitor': ('monitoring', 'monitor'),
     'report': ('report', 'report'),
@@ -97,7 +97,7 @@ class _Commands(click.Group):
 @click.group(
     cls=_Commands,
     context_settings={'help_option_names': ['-h', '--help']},
-    epilog=examples(
+    epilog=ending(
         'robodyn check urdf/puma560.urdf',
         'robodyn report urdf/puma560.urdf -o puma560.html',
         'robodyn COMMAND --help',

@@ -41,6 +41,9 @@ K = TypeVar('K')
 V = TypeVar('V')
 R = TypeVar('R', bound='Record')
 
+Sides = Sequence[bool] | np.ndarray[Any, Any]
+"""Of each joint: whether it is prismatic."""
+
 _MOST_ENTRIES = 6
 _INFINITE = ('inf', '-inf')
 _DEVIATION = '_deviation'
@@ -152,7 +155,7 @@ class Record:
 
     # --- tables --------------------------------------------------------------------------------
 
-    def tables(self, prismatic: Sequence[bool] = ()) -> Iterable[Table]:
+    def tables(self, prismatic: Sides = ()) -> Iterable[Table]:
         """
         Return its tables, one below the other.
 
@@ -168,7 +171,7 @@ class Record:
         """Return tables of its own; None: those of its fields."""
         return [table_of([self])] if self._row_header else None
 
-    def as_text(self, prismatic: Sequence[bool] = ()) -> str:
+    def as_text(self, prismatic: Sides = ()) -> str:
         """Return its tables as text; ``prismatic`` as for ``tables``."""
         return '\n\n'.join(table.text() for table in self.tables(prismatic))
 
@@ -403,9 +406,7 @@ class Table:
         return '\n'.join([f'{self.caption}:', *lines] if self.caption else lines)
 
 
-def table_of(
-    records: Sequence[Record], prismatic: Sequence[bool] = (), caption: str = ''
-) -> Table:
+def table_of(records: Sequence[Record], prismatic: Sides = (), caption: str = '') -> Table:
     """Return a table with a row for each of these records, which are of one kind."""
     if not records:
         return Table(('none',), [], caption)
@@ -423,7 +424,7 @@ def table_of(
     return Table([_heading(name) for name in names], rows, caption)
 
 
-def _tables(record: Record, prismatic: Sequence[bool]) -> Iterator[Table]:
+def _tables(record: Record, prismatic: Sides) -> Iterator[Table]:
     """Yield a table of single values, one of what joints have, one of each tuple of records."""
     joints: Sequence[str] = getattr(record, 'joint_names', ())
     sides: list[bool | None] = [bool(x) for x in prismatic] or [None] * len(joints)
@@ -501,9 +502,12 @@ def quantity(
         return str(value)
     if ' or ' in unit and is_prismatic is not None:
         unit = unit.split(' or ')[is_prismatic]
-    size = f'{value:.4g}'
-    if deviation == deviation:
-        size += f' ± {deviation:.2g}'
+    if 0.0 < deviation < math.inf and math.isfinite(value):
+        # Two digits of the deviation, and the value no finer than that.
+        places = max(0, 1 - math.floor(math.log10(deviation)))
+        size = f'{value:.{places}f} ± {deviation:.{places}f}'
+    else:
+        size = f'{value:.4g}'
     return f'{size} {unit}' if unit and ' or ' not in unit else size
 
 

@@ -100,6 +100,8 @@ class JointEffort(Record):
     delay: float = float('nan')
     delay_deviation: float = float('nan')
 
+    _columns = ('joint', 'unit', 'factor', 'is_inverted', 'gravity', 'friction', 'offset')
+
     @property
     def is_inverted(self) -> bool:
         """Whether its sign is wrong."""
@@ -124,6 +126,12 @@ class EffortFindings(Record):
     delay: float
     delay_deviation: float
     findings: tuple[Finding, ...]
+
+    _keys = {
+        'delay': 'delay_s',
+        'delay_deviation': 'delay_deviation_s',
+        'effort_scale': 'effort_scale',
+    }
 
     def __repr__(self) -> str:
         units = ', '.join(f'{each.joint}: {each.unit}' for each in self.joints)
