@@ -46,19 +46,19 @@ _COMMANDS = {
     'torque': ('motion', 'torque'),
     'simulate': ('motion', 'simulate'),
     'retime': ('retiming', 'retime'),
-    'excite': ('excitation', 'excite_command'),
-    'identify': ('identification', 'identify_command'),
+    'excite': ('excitation', 'excite'),
+    'identify': ('identification', 'identify'),
     'effort': ('effort', 'effort'),
     'command-check': ('command_check', 'command_check'),
     'payload': ('effort', 'payload'),
-    'contact-thresholds': ('contact', 'contact_thresholds_command'),
+    'contact-thresholds': ('contact', 'contact_thresholds'),
     'monitor': ('monitoring', 'monitor'),
     'report': ('report', 'report'),
     'export': ('export', 'export'),
     'demo': ('demonstration', 'demo'),
     'identify-demo': ('demonstration', 'identify_demo'),
-    'float': ('softness', 'float_command'),
-    'soft': ('softness', 'soft_command'),
+    'float': ('softness', 'float_'),
+    'soft': ('softness', 'soft'),
     'watch': ('watch', 'watch'),
     'node': ('node', 'node'),
 }
@@ -108,8 +108,8 @@ def robodyn() -> None:
     """
     Dynamics of serial arms, from URDF to torque.
 
-    URDF is a file, or - for standard input. Exit codes: 0 well; 1 ``check`` found warnings, or the
-    demonstration failed; 2 something that was given is wrong, and the message says what.
+    URDF is a file, or - for standard input. Exit codes: 0 success; 1 ``check`` found warnings, or
+    the demonstration failed; 2 invalid input, and the message says what.
     """
 
 

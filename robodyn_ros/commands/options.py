@@ -57,6 +57,8 @@ class _FileToWrite(UserPath):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = super().convert(value, param, ctx)
+        if self.allow_dash and str(path) == '-':
+            return path
         name = param.opts[-1] if param is not None else 'file'
         if not path.parent.is_dir():
             raise FileNotFoundError(f'{name} {str(path)!r}: no such folder')
@@ -81,6 +83,8 @@ class _JointNumber(click.ParamType):
 
 
 OutputFile = Annotated[Path, _FileToWrite(dir_okay=False)]
+OutputText = Annotated[Path, _FileToWrite(dir_okay=False, allow_dash=True)]
+"""A file of text to write, or ``-``: standard output."""
 OutputFolder = Annotated[Path, UserPath(file_okay=False)]
 InputFile = Annotated[Path, UserPath(dir_okay=False)]
 Positive = Annotated[float, click.FloatRange(min=0.0, min_open=True)]
@@ -93,13 +97,25 @@ PerJoint = Annotated[tuple[tuple[str, float], ...], _JointNumber()]
 
 _HELP = {
     'json': ('', 'Print JSON.'),
-    'topic': ('', 'Of bags; not given: the one that names the joints.'),
+    'topic': ('', "Topic of a bag; not given: the one of the arm's joint states."),
+    'motion': ('', "CSV file or bag; not given: one within the arm's limits."),
     'cutoff': ('HZ', 'Low-pass a measured motion before deriving it.'),
     'effort_scale': (
         'FACTOR',
         'Torque for a unit of the recorded effort, as N m/A: one for all joints, one for each, or '
         'JOINT=FACTOR.',
     ),
+    'urdf': ('', 'URDF file; not given: a Panda, simulated.'),
+    'push': (
+        'X Y Z',
+        'With --simulate: push the tip with this force [N], in the base axes, for two seconds out '
+        'of four, and print how far it moves.',
+    ),
+    'simulate': (
+        '',
+        'Start an arm in MuJoCo, too, in the namespace /simulated and on this machine alone.',
+    ),
+    'duration': ('', 'With --simulate: end after so many seconds; not given: by Ctrl+C.'),
     'jobs': (
         '',
         'Recordings that are worked on at a time; not given: as many as there are cores.',
@@ -260,6 +276,18 @@ def chosen_arm(
     return ChosenArm(title, chain, gravity, source, dict(rotor_inertia))
 
 
+class Refused(click.ClickException):
+    """What was asked for cannot be done here, and nothing was begun."""
+
+    exit_code = 2
+
+
+NEEDS_ROS = (
+    'ROS 2 is needed, and rclpy is not there: source your ROS 2 workspace, or type `make setup` '
+    'in a checkout of robodyn_ros. Without ROS there is `robodyn simulate`.'
+)
+
+
 # --- what is shown -----------------------------------------------------------------------------
 
 
@@ -280,6 +308,10 @@ class Answer:
         Of the command.
     is_long : bool
         JSON in one line: it has arrays as long as a motion.
+    output : Path, optional
+        Lines, or the JSON, go into this file; ``-``: standard output.
+    about_output : iterable of str
+        And these are printed, where that is a file.
     """
 
     record: Any
@@ -287,16 +319,18 @@ class Answer:
     notes: Iterable[str] = ()
     exit_code: int = 0
     is_long: bool = False
+    output: Path | None = None
+    about_output: Iterable[str] = ()
 
     def show(self, as_json: bool) -> None:
         """Print it."""
-        if as_json:
-            click.echo(as_json_text(self.record, is_long=self.is_long))
-        else:
-            for line in self.notes:
-                click.echo(line, err=True)
-            for line in self.lines:
-                click.echo(line)
+        lines = [as_json_text(self.record, is_long=self.is_long)] if as_json else self.lines
+        for line in () if as_json else self.notes:
+            click.echo(line, err=True)
+        if self.output is not None:
+            lines = written('\n'.join(lines) + '\n', self.output, *self.about_output)
+        for line in lines:
+            click.echo(line)
         if self.exit_code:
             raise SystemExit(self.exit_code)
 
@@ -314,7 +348,7 @@ def lines_of(findings: Iterable[Finding]) -> Iterable[str]:
 
 def written(text: str, output: Path | None, *lines: str) -> Iterable[str]:
     """Write a text into a file and return what to say; without one, return the text itself."""
-    if output is None:
+    if output is None or str(output) == '-':
         return [text.removesuffix('\n')]
     output.write_text(text, encoding='utf-8')
     return lines
@@ -426,18 +460,18 @@ def _parameter(
 def _option(name: str, kind: Any, default: Any, about: tuple[str, str]) -> click.Option:
     metavar, text = about
     taken, count, is_many = _taken(kind)
-    is_flag = taken is bool
+    is_flag, is_required = taken is bool, default is inspect.Parameter.empty
     return click.Option(
-        ['--' + name.replace('_', '-'), name, *(['-o'] if name == 'output' else [])],
+        ['--' + name.rstrip('_').replace('_', '-'), name, *(['-o'] if name == 'output' else [])],
         type=None if is_flag else taken,
         is_flag=is_flag,
         nargs=count,
         multiple=is_many,
-        default=default,
-        required=default is inspect.Parameter.empty,
+        required=is_required,
         show_default=default not in (None, False, (), '') and default == default,
         metavar=metavar or None,
         help=text,
+        **({} if is_required else {'default': default}),
     )
 
 

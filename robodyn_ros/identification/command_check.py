@@ -295,6 +295,8 @@ class JointCommand(Record):
     friction: float
     delay: float
 
+    _keys = {'sign': 'sign'}
+
     @property
     def sign(self) -> int:
         """1, -1 where the drive is reversed, 0 where unknown."""
@@ -318,7 +320,7 @@ class CommandCheck(Record):
 
     def __repr__(self) -> str:
         each = ', '.join(
-            f'{x.joint}: {x.scale:.4g} +- {x.deviation:.2g}' if x.channel else f'{x.joint}: ?'
+            f'{x.joint}: {x.scale:.4g} ± {x.deviation:.2g}' if x.channel else f'{x.joint}: ?'
             for x in self.joints
         )
         return f'CommandCheck({each})'
@@ -509,7 +511,7 @@ def _findings(model: RobotModel, joints: Sequence[JointCommand]) -> list[Finding
                 'inertia; allow a larger command or motion, and give the rotor inertia',
             )
             continue
-        unit, size = 'N' if prismatic else 'N m', f'{each.scale:.4g} +- {each.deviation:.2g}'
+        unit, size = 'N' if prismatic else 'N m', f'{each.scale:.4g} ± {each.deviation:.2g}'
         if each.channel != each.joint:
             add(
                 'command_order',

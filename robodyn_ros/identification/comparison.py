@@ -77,6 +77,8 @@ class RecordingErrors(Record):
     urdf_friction_moving: FloatArray
     identified_moving: FloatArray
 
+    _columns = ('torque', 'urdf', 'urdf_friction', 'identified')
+
     def relative(self, model: PredictingModel) -> float:
         """
         Return a model's error over the measured torque, all joints and rows together.

@@ -514,7 +514,7 @@ def _findings_of_joint(joint: JointEffort) -> list[Finding]:
             'effort_scaled',
             'warning',
             joint.factor,
-            f'is no torque: {joint.factor:.4g} +- {joint.factor_deviation:.2g} N m or N make a '
+            f'is no torque: {joint.factor:.4g} ± {joint.factor_deviation:.2g} N m or N make a '
             "unit, if the model's masses are right"
             + ('; rotors weigh here and are not in a URDF' if joint.gravity == 'none' else ''),
         )

@@ -106,7 +106,7 @@ class PayloadEstimate(Record):
     def __repr__(self) -> str:
         center = ', '.join(f'{1e3 * x:.0f}' for x in np.asarray(self.payload.center_of_mass))
         return (
-            f'PayloadEstimate({self.payload.mass:.4g} +- {self.mass_deviation:.2g} kg '
+            f'PayloadEstimate({self.payload.mass:.4g} ± {self.mass_deviation:.2g} kg '
             f'at {center} mm)'
         )
 
