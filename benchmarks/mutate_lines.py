@@ -2,17 +2,18 @@
 """
 Change single lines of the code, and see which stage of the tests notices.
 
-    python benchmarks/mutate_lines.py RESULTS --drawn-from COMMIT [--count 100] [--within FOLDER] ...
-                                      [--stage check 'make check'] ... [--limit SECONDS]
+    python benchmarks/mutate_lines.py RESULTS --drawn-from COMMIT [--count 100]
+                                      [--within FOLDER] ... [--stage check 'make check'] ...
+                                      [--limit SECONDS]
 
 Lines are drawn from a commit by its hash, all executable lines of the package and the controller
-(or of the folders that are given) alike, C and C++ included; lines that have changed since are passed over. Of each, one thing
-changes: a sign, a comparison, a limit (min and max, 0 and 1, a factor), a condition, or the line
-is dropped. Each change is made in this checkout, which has to be clean and built, one at a time;
-the stages run in turn, each until its first failure, and the change is undone. RESULTS, a file of
-JSON lines, is read first: the lines that were drawn and what became of them stand there, so that a
-run that was ended goes on. Stages are commands of the shell, in which {room} is the folder of
-tests of the changed file.
+(or of the folders that are given) alike, C and C++ included; lines that have changed since are
+passed over. Of each, one thing changes: a sign, a comparison, a limit (min and max, 0 and 1, a
+factor), a condition, or the line is dropped. Each change is made in this checkout, which has to be
+clean and built, one at a time; the stages run in turn, each until its first failure, and the
+change is undone. RESULTS, a file of JSON lines, is read first: the lines that were drawn and what
+became of them stand there, so that a run that was ended goes on. Stages are commands of the shell,
+in which {room} is the folder of tests of the changed file.
 """
 
 from __future__ import annotations

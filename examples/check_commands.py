@@ -126,7 +126,7 @@ def demonstration(output: Path) -> None:
     write(output, recording)
     print(problem or f'wrote {output}: {recording.duration:.0f} s')
     for each, true in zip(check_commands(model, recording).joints, SCALES):
-        print(f'{each.joint}: {each.scale:.3f} +- {each.deviation:.2g} N m for a unit; is {true}')
+        print(f'{each.joint}: {each.scale:.3f} ± {each.deviation:.2g} N m for a unit; is {true}')
 
 
 if __name__ == '__main__':

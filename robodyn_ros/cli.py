@@ -8,7 +8,7 @@ from importlib import import_module
 
 import click
 
-from robodyn_ros.commands.options import examples
+from robodyn_ros.commands.options import ending
 from robodyn_ros.errors import RobodynError
 
 # What the library calls an argument, and which option it is here.
@@ -46,19 +46,19 @@ _COMMANDS = {
     'torque': ('motion', 'torque'),
     'simulate': ('motion', 'simulate'),
     'retime': ('retiming', 'retime'),
-    'excite': ('excitation', 'excite_command'),
-    'identify': ('identification', 'identify_command'),
-    'effort': ('effort', 'effort_command'),
+    'excite': ('excitation', 'excite'),
+    'identify': ('identification', 'identify'),
+    'effort': ('effort', 'effort'),
     'command-check': ('command_check', 'command_check'),
-    'payload': ('effort', 'payload_command'),
-    'contact-thresholds': ('contact', 'contact_thresholds_command'),
+    'payload': ('effort', 'payload'),
+    'contact-thresholds': ('contact', 'contact_thresholds'),
     'monitor': ('monitoring', 'monitor'),
     'report': ('report', 'report'),
     'export': ('export', 'export'),
     'demo': ('demonstration', 'demo'),
     'identify-demo': ('demonstration', 'identify_demo'),
-    'float': ('softness', 'float_command'),
-    'soft': ('softness', 'soft_command'),
+    'float': ('softness', 'float_'),
+    'soft': ('softness', 'soft'),
     'watch': ('watch', 'watch'),
     'node': ('node', 'node'),
 }
@@ -97,7 +97,7 @@ class _Commands(click.Group):
 @click.group(
     cls=_Commands,
     context_settings={'help_option_names': ['-h', '--help']},
-    epilog=examples(
+    epilog=ending(
         'robodyn check urdf/puma560.urdf',
         'robodyn report urdf/puma560.urdf -o puma560.html',
         'robodyn COMMAND --help',
@@ -108,8 +108,8 @@ def robodyn() -> None:
     """
     Dynamics of serial arms, from URDF to torque.
 
-    URDF is a file, or - for standard input. Exit codes: 0 well; 1 ``check`` found warnings, or the
-    demonstration failed; 2 something that was given is wrong, and the message says what.
+    URDF is a file, or - for standard input. Exit codes: 0 success; 1 ``check`` found warnings, or
+    the demonstration failed; 2 invalid input, and the message says what.
     """
 
 

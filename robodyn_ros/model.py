@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array, checked_states, checked_type
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.chain import (
     STANDARD_GRAVITY,
     Chain,
@@ -29,8 +28,8 @@ from robodyn_ros.dh.axes_to_dh import dh_table
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dh.table import DHTable
 from robodyn_ros.errors import InvalidArgument, NoSuchName
-from robodyn_ros.notebook import Rows, Table, Tabular
 from robodyn_ros.payload import Payload, payload_parameters
+from robodyn_ros.record import Record, Rows, Table
 from robodyn_ros.spatial import (
     FloatArray,
     inertial_parameters,
@@ -52,7 +51,7 @@ _A_PAYLOAD = 'a Payload, as Payload(1.8, center_of_mass=(0, 0, 0.1))'
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RobotModel(ArrayRecord, Tabular):
+class RobotModel(Record):
     """
     A serial arm: DH table, ten inertial parameters a link, limits and friction.
 
@@ -122,7 +121,7 @@ class RobotModel(ArrayRecord, Tabular):
     def _tables(self) -> Iterable[Table]:
         yield Table(_JOINT_HEADER, map(self._joint_row, range(self.n)), repr(self))
         if self.findings:
-            yield from Rows(self.findings)._tables()
+            yield from Rows(self.findings).tables()
 
     def _joint_row(self, j: int) -> list[str]:
         slides = bool(self.dh.prismatic[j])

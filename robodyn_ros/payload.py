@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array, checked_type
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import InvalidArgument
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray, inertial_parameters
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Payload(ArrayRecord):
+class Payload(Record):
     """
     A body fixed to a link.
 

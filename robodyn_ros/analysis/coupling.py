@@ -25,18 +25,17 @@ from numpy.typing import ArrayLike, NDArray
 from robodyn_ros.analysis.inertial_characteristics import inertial_characteristics
 from robodyn_ros.analysis.joint_space import Extreme, Function, JointSpace, Limits
 from robodyn_ros.analysis.quantities import quotient, symbol
-from robodyn_ros.analysis.records import Record
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.model import RobotModel, checked_model, model_states
-from robodyn_ros.notebook import Rows, TabularRow
+from robodyn_ros.record import Record, Rows
 from robodyn_ros.spatial import FloatArray, cross, pseudo_inertia
 
 _SAMPLE = 4096
 
 
-@dataclass(frozen=True)
-class Coupling(Record, TabularRow):
+@dataclass(frozen=True, eq=False, repr=False)
+class Coupling(Record):
     """
     The coupling of two joints over the joint space.
 

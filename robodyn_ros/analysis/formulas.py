@@ -28,12 +28,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robodyn_ros.analysis.quantities import force_unit, inertia_unit, symbol
-from robodyn_ros.analysis.records import Record
 from robodyn_ros.compiled.symbolic.expression import Scalar, sine_and_cosine
 from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.model import RobotModel, checked_model
-from robodyn_ros.notebook import Row, Rows, latex_number, latex_symbol
+from robodyn_ros.record import Record, Rows, latex_number, latex_symbol
 from robodyn_ros.spatial import FloatArray
 
 Function = Literal['position', 'cos', 'sin']
@@ -109,7 +108,7 @@ class Factor(Record):
 Product = tuple[Factor, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Term(Record):
     """A number times a product of factors, each function once, sorted."""
 
@@ -125,8 +124,8 @@ class Term(Record):
         return ' '.join([_signed(self.coefficient, ''), *map(str, self.factors)])
 
 
-@dataclass(frozen=True)
-class Formula(Record, Row):
+@dataclass(frozen=True, eq=False, repr=False)
+class Formula(Record):
     """A sum of terms, and its unit."""
 
     symbol: str

@@ -14,10 +14,9 @@ from robodyn_ros.analysis.inertial_characteristics import (
     inertial_characteristics,
 )
 from robodyn_ros.analysis.quantities import symbol
-from robodyn_ros.analysis.records import Record
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.model import RobotModel
-from robodyn_ros.notebook import Rows, TabularRow
+from robodyn_ros.record import Record, Rows
 
 TRANSLATIONAL_JOINTS = 'as many translational joints as the application allows'
 RIGHT_ANGLES = 'axes in parallel or orthogonal directions'
@@ -28,8 +27,8 @@ _SEED = 17
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
-class Guideline(Record, TabularRow):
+@dataclass(frozen=True, eq=False, repr=False)
+class Guideline(Record):
     """
     A guideline, and how an arm meets it.
 

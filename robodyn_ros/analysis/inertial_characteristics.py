@@ -28,7 +28,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robodyn_ros.analysis.quantities import force_unit, inertia_unit, quotient, symbol
-from robodyn_ros.analysis.records import Record
 from robodyn_ros.arguments import checked_number
 from robodyn_ros.dynamics.lagrangian_coefficients import (
     christoffel_symbols,
@@ -37,7 +36,7 @@ from robodyn_ros.dynamics.lagrangian_coefficients import (
 )
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import RobotModel, checked_model
-from robodyn_ros.notebook import Table, Tabular
+from robodyn_ros.record import Record, Table
 from robodyn_ros.spatial import pseudo_inertia
 
 Kind = Literal['self-inertial', 'mutual inertial', 'centrifugal', 'Coriolis', 'gravitational']
@@ -50,7 +49,7 @@ _SEED = 11
 _NO_INERTIA = 1e-13
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Coefficient(Record):
     """
     An independent coefficient of the dynamic model.
@@ -81,7 +80,7 @@ class Coefficient(Record):
         return self.nonzero and not self.joints
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Count(Record):
     """How many independent coefficients of a kind there are, are not zero, and are constant."""
 
@@ -91,8 +90,8 @@ class Count(Record):
     constant: int
 
 
-@dataclass(frozen=True)
-class InertialCharacteristics(Record, Tabular):
+@dataclass(frozen=True, eq=False, repr=False)
+class InertialCharacteristics(Record):
     """
     The coefficients of an arm; made by ``inertial_characteristics``.
 

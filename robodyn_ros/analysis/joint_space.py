@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from scipy.optimize import Bounds, differential_evolution, minimize
 from scipy.stats import qmc
 
-from robodyn_ros.analysis.records import Record
 from robodyn_ros.arguments import checked_type, float_array
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import InvalidArgument, NoSuchName
 from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
 Limits = Mapping[str, tuple[float, float]]
@@ -29,7 +28,7 @@ _EVALUATIONS = 2000
 _COMPLEX_STEP = 1e-30
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Extreme(Record):
     """
     A smallest or largest value, and where it occurs.
@@ -43,7 +42,7 @@ class Extreme(Record):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointSpace(ArrayRecord):
+class JointSpace(Record):
     """The box lower <= q <= upper, arrays (n,) [rad or m]."""
 
     lower: FloatArray

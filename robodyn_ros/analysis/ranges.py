@@ -17,15 +17,14 @@ from numpy.typing import NDArray
 from robodyn_ros.analysis.inertial_characteristics import inertial_characteristics
 from robodyn_ros.analysis.joint_space import Extreme, JointSpace, Limits
 from robodyn_ros.analysis.quantities import force_unit, inertia_unit, position_unit, symbol
-from robodyn_ros.analysis.records import Record
 from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.model import Payload, RobotModel
-from robodyn_ros.notebook import Table, Tabular, TabularRow
+from robodyn_ros.record import Record, Table
 
 
-@dataclass(frozen=True)
-class Range(Record, TabularRow):
+@dataclass(frozen=True, eq=False, repr=False)
+class Range(Record):
     """
     A quantity's extremes over the joint space.
 
@@ -69,8 +68,8 @@ class Range(Record, TabularRow):
         )
 
 
-@dataclass(frozen=True)
-class Ranges(Record, Tabular):
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranges(Record):
     """
     The ranges of D_ii, rotor inertia included, and of G_i; made by ``ranges``.
 

@@ -29,13 +29,12 @@ from robodyn_ros.analysis.quantities import (
     symbol,
 )
 from robodyn_ros.analysis.ranges import Range
-from robodyn_ros.analysis.records import Record
 from robodyn_ros.arguments import checked_array, checked_number, checked_sequence
 from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.errors import InvalidArgument, NoSuchName
 from robodyn_ros.model import RobotModel, checked_model, model_states
-from robodyn_ros.notebook import Table, Tabular
+from robodyn_ros.record import Record, Table
 
 Function = Callable[[NDArray], NDArray]
 
@@ -44,7 +43,7 @@ _COARSE = 9
 _ROUNDING = 1e-12
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class RatioMap(Record):
     """
     A ratio over the positions of two joints, the others at rest.
@@ -73,8 +72,8 @@ class RatioMap(Record):
     position: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class LargestRatios(Record, Tabular):
+@dataclass(frozen=True, eq=False, repr=False)
+class LargestRatios(Record):
     """
     The largest |R_ij| and |K_i| of ``samples`` positions; made by ``largest_ratios``.
 

@@ -32,7 +32,6 @@ from robodyn_ros.analysis.formulas import (
 )
 from robodyn_ros.analysis.joint_space import JointSpace, Limits
 from robodyn_ros.analysis.quantities import quotient
-from robodyn_ros.analysis.records import Record
 from robodyn_ros.arguments import checked_number, checked_sequence, checked_states
 from robodyn_ros.compiled.c.export import reference_states, write_c
 from robodyn_ros.compiled.symbolic.expression import (
@@ -47,7 +46,7 @@ from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficie
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import RobotModel, checked_model
-from robodyn_ros.notebook import Rows, Table, Tabular
+from robodyn_ros.record import Record, Rows, Table
 from robodyn_ros.spatial import FloatArray
 
 SimplifiedFunction = Literal['gravity_torque', 'mass_matrix', 'inverse_dynamics']
@@ -66,7 +65,7 @@ _Place = tuple[int, int]
 """A coefficient's index, and that of a term in it."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Operations(Record):
     """What code takes; ``functions`` are sines and cosines."""
 
@@ -80,7 +79,7 @@ class Operations(Record):
         return self.multiplications + self.additions
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Simplification(Record):
     """
     A coefficient in few terms.
@@ -100,8 +99,8 @@ class Simplification(Record):
     largest_error: float
 
 
-@dataclass(frozen=True)
-class SimplifiedModel(Record, Tabular):
+@dataclass(frozen=True, eq=False, repr=False)
+class SimplifiedModel(Record):
     """
     An arm's mass matrix and gravity torques in few terms; made by ``simplified_model``.
 

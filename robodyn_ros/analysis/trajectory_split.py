@@ -9,6 +9,7 @@ rules, and the other can be neglected: Figures 3.10 and 3.11. Rotor inertia is l
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import Literal
@@ -17,17 +18,18 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.analysis.quantities import force_unit, inertia_unit, symbol
-from robodyn_ros.analysis.records import Record
 from robodyn_ros.arguments import checked_number
 from robodyn_ros.dynamics.generalized_dalembert import coriolis_torques, inertia_matrices
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import RobotModel, model_states
+from robodyn_ros.record import Record, Table, quantity, table_of
 
 _ROUNDING = 1e-12
+_NO_SIZE = 1e-15  # shown as zero
 Dominance = Literal['translational', 'rotational', 'both', 'none']
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class SplitElement(Record):
     """
     An element of D or h along a trajectory.
@@ -50,13 +52,21 @@ class SplitElement(Record):
     dominant: Dominance
     lesser_fraction: float
 
+    _row_header = ('largest', 'translation', 'rotation', 'dominant')
+
+    def _row(self) -> tuple[str, str, str, str]:
+        parts = (self.translational, self.rotational)
+        sizes = (max(map(abs, part), default=0.0) for part in parts)
+        first, second = (quantity(size if size > _NO_SIZE else 0.0, self.unit) for size in sizes)
+        return self.symbol, first, second, self.dominant
+
     @property
     def values(self) -> tuple[float, ...]:
         """The element itself."""
         return tuple(a + b for a, b in zip(self.translational, self.rotational))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class TrajectorySplit(Record):
     """
     D and h split along a trajectory; made by ``split_along``.
@@ -76,6 +86,9 @@ class TrajectorySplit(Record):
     fraction: float
     inertia: tuple[SplitElement, ...]
     coriolis: tuple[SplitElement, ...]
+
+    def _tables(self) -> Iterable[Table]:
+        return [table_of((*self.inertia, *self.coriolis))]
 
     def __getitem__(self, name: str) -> SplitElement:
         elements = (*self.inertia, *self.coriolis)

@@ -9,45 +9,23 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
+from typing import Annotated
 
 import click
 
-from robodyn_ros.commands.options import UserPath, examples
+from robodyn_ros.commands.options import NEEDS_ROS, OutputFolder, Refused, command
 from robodyn_ros.report.drawing import imported_matplotlib
 
-_URDF = click.option('--urdf', type=UserPath(), help='URDF file; not given: a Panda.')
-_BASE = click.option(
-    '--base', default='', help='Link that the chain begins at; not given: the root.'
-)
-_TIP = click.option(
-    '--tip', default='', help='Link that the chain ends at; not given: the end of the only arm.'
-)
 
-
-@click.command(
-    epilog=examples(
-        'robodyn demo',
-        'robodyn demo --urdf urdf/puma560.urdf --output puma_demo',
-    )
-)
-@_URDF
-@_BASE
-@_TIP
-@click.option(
-    '--output',
-    type=UserPath(file_okay=False),
-    default='demo_output',
-    show_default=True,
-    help='Folder for summary.json, tracking.png and the logs.',
-)
-@click.option(
-    '--hold-time',
-    type=click.FloatRange(min=0.1),
-    default=10.0,
-    show_default=True,
-    help='Simulated seconds that gravity compensation holds the arm.',
-)
-def demo(urdf: Path | None, base: str, tip: str, output: Path, hold_time: float) -> None:
+@command('robodyn demo', 'robodyn demo --urdf urdf/puma560.urdf --output puma_demo')
+def demo(
+    *,
+    urdf: Path | None = None,
+    base: str = '',
+    tip: str = '',
+    output: OutputFolder = Path('demo_output'),
+    hold_time: Annotated[float, click.FloatRange(min=0.1)] = 10.0,
+) -> None:
     """
     Hold and move an arm in MuJoCo over ROS 2.
 
@@ -55,6 +33,15 @@ def demo(urdf: Path | None, base: str, tip: str, output: Path, hold_time: float)
     arm. Then it makes one motion three times: under PD control alone, with gravity compensation,
     and with the whole model (computed torque). The output folder gets the numbers, summary.json,
     and their plot, tracking.png.
+
+    Parameters
+    ----------
+    urdf :
+        URDF file; not given: a Panda.
+    output :
+        Folder for summary.json, tracking.png and the logs.
+    hold_time :
+        Simulated seconds that gravity compensation holds the arm.
     """
     check_ends(urdf, base, tip)
     imported_matplotlib()  # its absence is said before the work
@@ -69,33 +56,33 @@ def demo(urdf: Path | None, base: str, tip: str, output: Path, hold_time: float)
         raise click.ClickException(str(error)) from error
 
 
-@click.command(
-    'identify-demo',
-    epilog=examples(
-        'robodyn identify-demo',
-        'robodyn identify-demo --urdf urdf/puma560.urdf --seed 3 --output puma_identified',
-    ),
+@command(
+    'robodyn identify-demo',
+    'robodyn identify-demo --urdf urdf/puma560.urdf --seed 3 --output puma_identified',
 )
-@_URDF
-@_BASE
-@_TIP
-@click.option(
-    '--output',
-    type=UserPath(file_okay=False),
-    default='identify_output',
-    show_default=True,
-    help='Folder for summary.json, identification.png, the bags and the logs.',
-)
-@click.option(
-    '--seed', type=int, default=1, show_default=True, help='Of the true arm and the motions.'
-)
-def identify_demo(urdf: Path | None, base: str, tip: str, output: Path, seed: int) -> None:
+def identify_demo(
+    *,
+    urdf: Path | None = None,
+    base: str = '',
+    tip: str = '',
+    output: OutputFolder = Path('identify_output'),
+    seed: int = 1,
+) -> None:
     """
     Identify an arm in MuJoCo whose URDF is wrong, over ROS 2.
 
     The arm in MuJoCo has other masses, rotors and friction than its URDF, and sensors with noise.
     A motion to identify it by is made, run over ROS 2, and recorded; the node is started again
     with what was found. The output folder gets the numbers, summary.json, and their picture.
+
+    Parameters
+    ----------
+    urdf :
+        URDF file; not given: a Panda.
+    output :
+        Folder for summary.json, identification.png, the bags and the logs.
+    seed :
+        Of the true arm and the motions.
     """
     check_ends(urdf, base, tip)
     imported_matplotlib()  # its absence is said before the work
@@ -123,10 +110,7 @@ def needing_ros() -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise click.ClickException(
-            f'{error}. The demonstration needs ROS 2: source your ROS 2 workspace, or type '
-            '`make setup` in a checkout of robodyn_ros. Without ROS there is `robodyn simulate`.'
-        ) from error
+        raise Refused(f'{error}. {NEEDS_ROS}') from error
 
 
 def _keep_to_this_machine() -> None:

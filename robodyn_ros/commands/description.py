@@ -3,130 +3,103 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
-
-import click
-
 from robodyn_ros.commands.options import (
+    Answer,
+    ArmWithRotors,
     ChosenArm,
-    arm_options,
-    examples,
-    rotor_inertia_option,
+    command,
+    lines_of,
 )
 from robodyn_ros.dh.table import matrix_text, row_formula, table_as_dict
 from robodyn_ros.parameters.base_parameters import base_parameters, parameters_record
-from robodyn_ros.parameters.combinations import LENGTH_STYLES, LengthStyle
+from robodyn_ros.parameters.combinations import LengthStyle
 
 
-@click.command(
-    epilog=examples(
-        'robodyn dh urdf/puma560.urdf',
-        'robodyn dh panda.urdf --base panda_link0 --tip panda_link8 --standard',
-        'xacro arm.urdf.xacro | robodyn dh - --json',
-    )
+@command(
+    'robodyn dh urdf/puma560.urdf',
+    'robodyn dh panda.urdf --base panda_link0 --tip panda_link8 --standard',
+    'xacro arm.urdf.xacro | robodyn dh - --json',
 )
-@arm_options
-@click.option('--standard', is_flag=True, help='The standard table instead of the modified one.')
-def dh(arm: ChosenArm, as_json: bool, standard: bool) -> None:
-    """Print the DH table of an arm, and how far it is from its URDF."""
+def dh(arm: ChosenArm, *, standard: bool = False) -> Answer:
+    """
+    Print the DH table of an arm, and how far it is from its URDF.
+
+    Parameters
+    ----------
+    standard :
+        The standard table instead of the modified one.
+    """
     # Imported here: what reports are drawn with takes longer than all else these commands need.
     from robodyn_ros.report.residual import conversion_residual
 
     model = arm.model
     table = model.dh.standard() if standard else model.dh
     residual = conversion_residual(arm.chain, model)
-    if as_json:
-        record = {
-            'base_link': model.base_link,
-            'tip_link': model.tip_link,
-            'joint_names': model.joint_names,
-            **table_as_dict(table),
-            'residual': asdict(residual),
-        }
-        click.echo(json.dumps(record, indent=2, allow_nan=False))
-        return
-    base_text, tip_text = matrix_text(table.base_transform), matrix_text(table.tip_transform)
-    joints = '\n'.join(
-        f'q{i}: {joint.name!r}, {joint.kind}' for i, joint in enumerate(arm.chain.joints, start=1)
-    )
-    click.echo(
-        f'{model.base_link!r} to {model.tip_link!r}, {table.convention} DH: '
-        f'{row_formula(table)}\n\n'
-        f'{table}\n\n{joints}\n\n'
-        f'Base transform, {model.base_link!r} to frame 0:\n{base_text}\n'
-        f'Tip transform, frame {table.n} to {model.tip_link!r}:\n{tip_text}\n\n'
-        f"Worst difference from the URDF's own frames at {residual.states} states:\n"
+    base, tip = repr(model.base_link), repr(model.tip_link)
+    lines = [
+        f'{base} to {tip}, {table.convention} DH: {row_formula(table)}\n\n{table}\n',
+        *(f'q{i}: {x.name!r}, {x.kind}' for i, x in enumerate(arm.chain.joints, start=1)),
+        f'\nBase transform, {base} to frame 0:',
+        matrix_text(table.base_transform),
+        f'Tip transform, frame {table.n} to {tip}:',
+        f'{matrix_text(table.tip_transform)}\n',
+        f"Worst difference from the URDF's own frames at {residual.states} states:",
         f'{residual.position:.1e} m, {residual.angle:.1e} rad, '
-        f'torque {residual.torque:.1e} of the largest.'
-    )
+        f'torque {residual.torque:.1e} of the largest.',
+    ]
+    names = ('base_link', 'tip_link', 'joint_names')
+    chain = {name: getattr(model, name) for name in names}
+    return Answer({**chain, **table_as_dict(table), 'residual': residual}, lines)
 
 
-@click.command(
-    epilog=examples(
-        'robodyn check urdf/puma560.urdf',
-        'robodyn check panda.urdf --base panda_link0 --tip panda_link8 --json',
-    )
+@command(
+    'robodyn check urdf/puma560.urdf',
+    'robodyn check panda.urdf --base panda_link0 --tip panda_link8 --json',
 )
-@arm_options
-def check(arm: ChosenArm, as_json: bool) -> None:
+def check(arm: ChosenArm) -> Answer:
     """
     List what is odd about an arm's URDF; nothing is repaired.
 
     Exit code 0: no warnings; 1: warnings; 2: no model can be made of it.
     """
     model = arm.model
-    if as_json:
-        click.echo(
-            json.dumps(
-                [finding.as_dict() for finding in model.findings], indent=2, allow_nan=False
-            )
-        )
-    else:
-        for finding in model.findings:
-            click.echo(f'{finding.level:8}{finding}')
-        mass = model.inertial_parameters[:, 9].sum()
-        click.echo(
-            f'{model.base_link!r} to {model.tip_link!r}: {_counted(model.n, "joint")}, '
-            f'{mass:.6g} kg that move, {_counted(len(model.findings), "finding")}.'
-        )
-    if any(finding.level == 'warning' for finding in model.findings):
-        raise SystemExit(1)
-
-
-@click.command(
-    epilog=examples(
-        'robodyn params urdf/puma560.urdf',
-        'robodyn params urdf/stanford.urdf --lengths numbers',
-        'robodyn params urdf/puma560.urdf --json',
+    has_warnings = any(finding.level == 'warning' for finding in model.findings)
+    mass = model.inertial_parameters[:, 9].sum()
+    summary = (
+        f'{model.base_link!r} to {model.tip_link!r}: {_counted(model.n, "joint")}, '
+        f'{mass:.6g} kg that move, {_counted(len(model.findings), "finding")}.'
     )
-)
-@arm_options
-@rotor_inertia_option
-@click.option(
-    '--lengths',
-    type=click.Choice(LENGTH_STYLES),
-    default='symbols',
-    show_default=True,
-    help='How formulas write lengths: multiplied out, as a3 and d4, or as D3 and RL4.',
-)
-@click.option('--friction', is_flag=True, help='Count friction coefficients, too.')
-@click.option(
-    '--tolerance',
-    type=float,
-    default=1e-9,
-    show_default=True,
-    help='Relative; what reaches the torques with less counts as without effect.',
+    return Answer(
+        model.findings, [*lines_of(model.findings), summary], exit_code=int(has_warnings)
+    )
+
+
+@command(
+    'robodyn params urdf/puma560.urdf',
+    'robodyn params urdf/stanford.urdf --lengths numbers',
+    'robodyn params urdf/puma560.urdf --json',
 )
 def params(
-    arm: ChosenArm, as_json: bool, lengths: LengthStyle, friction: bool, tolerance: float
-) -> None:
-    """Print the minimal inertial parameters: values and formulas."""
+    arm: ArmWithRotors,
+    *,
+    lengths: LengthStyle = 'symbols',
+    friction: bool = False,
+    tolerance: float = 1e-9,
+) -> Answer:
+    """
+    Print the minimal inertial parameters: values and formulas.
+
+    Parameters
+    ----------
+    lengths :
+        How formulas write lengths: multiplied out, as a3 and d4, or as D3 and RL4.
+    friction :
+        Count friction coefficients, too.
+    tolerance :
+        Relative; what reaches the torques with less counts as without effect.
+    """
     base = base_parameters(arm.model, tolerance=tolerance, friction=friction)
-    if as_json:
-        click.echo(json.dumps(parameters_record(base), indent=2, allow_nan=False))
-    else:
-        click.echo(base.text(lengths))
+    return Answer(parameters_record(base), [base.text(lengths)])
 
 
 def _counted(number: int, what: str) -> str:

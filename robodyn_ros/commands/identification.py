@@ -3,185 +3,144 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import click
 
+from robodyn_ros import identification
 from robodyn_ros.commands.options import (
-    OUTPUT_FILE,
+    Answer,
     ChosenArm,
-    UserPath,
-    arm_options,
-    dask_option,
-    effort_scale_option,
-    examples,
-    in_a_folder_that_is_there,
-    jobs_option,
-    recordings_argument,
-    topic_option,
-    validate_option,
+    Jobs,
+    OutputFile,
+    OutputFolder,
+    PerJoint,
+    as_json_text,
+    command,
+    of_joints,
 )
 from robodyn_ros.commands.progress import progress_bar
 from robodyn_ros.errors import InsufficientRecording
-from robodyn_ros.identification import (
-    Identification,
-    Recording,
-    identify,
-    with_driver_gravity,
-)
+from robodyn_ros.identification import Identification, Recording, with_driver_gravity
 from robodyn_ros.identification.comparison import MODELS
 from robodyn_ros.identification.progress import Progress, reporting
 from robodyn_ros.identification.recording import recording_of_file
-from robodyn_ros.model import RobotModel
 from robodyn_ros.monitoring.jobs import run_jobs
 from robodyn_ros.payload import Payload
 from robodyn_ros.report.drawing import check_pages_can_be_made
 from robodyn_ros.report.identification_page import identification_page
+from robodyn_ros.spatial import FloatArray
 
 _FILES = ('identified.urdf', 'identified.yaml', 'identified.json', 'identified.html')
+_FRICTION = ('viscous_friction', 'coulomb_friction', 'friction_curve', 'load_friction')
+_OF_MODEL = ('joint_names', 'rotor_inertia', 'effort_offset', *_FRICTION)
 
 
-@click.command(
-    'identify',
-    epilog=examples(
-        'robodyn identify arm.urdf motion.mcap --validate other.mcap -o identified/',
-        'robodyn identify arm.urdf one.csv two.csv --effort-scale 11.5 --base base_link',
-        'robodyn identify arm.urdf one.mcap two.mcap --each --jobs 8 -o identified',
-        'robodyn identify ur.urdf motion/ --effort-without-gravity --driver-payload 1.2 0 0 0.05',
-    ),
+@command(
+    'robodyn identify arm.urdf motion.mcap --validate other.mcap -o identified/',
+    'robodyn identify arm.urdf one.csv two.csv --effort-scale 11.5 --base base_link',
+    'robodyn identify arm.urdf one.mcap two.mcap --each --jobs 8 -o identified',
+    'robodyn identify ur.urdf motion/ --effort-without-gravity --driver-payload 1.2 0 0 0.05',
 )
-@arm_options
-@recordings_argument
-@validate_option
-@topic_option
-@effort_scale_option
-@click.option(
-    '--effort-without-gravity',
-    'is_without_gravity',
-    is_flag=True,
-    help="Add the URDF's gravity: the driver has taken it from the efforts.",
-)
-@click.option(
-    '--driver-payload',
-    type=float,
-    nargs=4,
-    metavar='MASS X Y Z',
-    help='What the driver was told that the tip link carries [kg], centre of mass [m]; with '
-    '--effort-without-gravity.',
-)
-@click.option(
-    '-o',
-    '--output',
-    type=UserPath(file_okay=False),
-    default='identified',
-    show_default=True,
-    help='Folder, made where it is missing.',
-)
-@click.option(
-    '--mjcf',
-    type=OUTPUT_FILE,
-    callback=in_a_folder_that_is_there,
-    help='Write the identified model for MuJoCo, too; it has rotor inertia, which URDF lacks.',
-)
-@click.option(
-    '--each',
-    'is_each',
-    is_flag=True,
-    help='Identify from each recording by itself, into a folder of its name inside the output: '
-    'independent jobs, on all cores.',
-)
-@jobs_option
-@dask_option
-def identify_command(
+def identify(
     arm: ChosenArm,
     recordings: tuple[Path, ...],
-    validation: tuple[Path, ...],
-    topic: str | None,
-    effort_scale: float | list[float] | None,
-    is_without_gravity: bool,
-    driver_payload: tuple[float, float, float, float] | None,
-    output: Path,
-    mjcf: Path | None,
-    is_each: bool,
-    jobs: int | None,
-    dask: str | None,
-    as_json: bool,
-) -> None:
+    *,
+    validate: tuple[Path, ...] = (),
+    topic: str | None = None,
+    effort_scale: PerJoint = (),
+    effort_without_gravity: bool = False,
+    driver_payload: tuple[float, float, float, float] | None = None,
+    output: OutputFolder = Path('identified'),
+    mjcf: OutputFile | None = None,
+    each: bool = False,
+    jobs: Jobs | None = None,
+    dask: str | None = None,
+) -> Answer:
     """
-    Find the model that an arm's own drives report.
+    Identify masses, inertias and friction from recorded efforts.
 
     RECORDINGS are ROS bags with joint states, or CSV files with the columns time, NAME,
     NAME.velocity and NAME.effort. Writes the URDF with other inertials and friction, the
     identified model as YAML and JSON, and a page that shows how good it is, and what is not known.
+
+    Parameters
+    ----------
+    effort_without_gravity :
+        Add the URDF's gravity: the driver has taken it from the efforts.
+    driver_payload : MASS X Y Z
+        What the driver was told that the tip link carries [kg], centre of mass [m]; with
+        --effort-without-gravity.
+    output :
+        Folder, made where it is missing.
+    mjcf :
+        Write the identified model for MuJoCo, too; it has rotor inertia, which URDF lacks.
+    each :
+        Identify from each recording by itself, into a folder of its name inside the output:
+        independent jobs, on all cores. Exit code 1: one of them failed.
     """
-    if driver_payload and not is_without_gravity:
+    if driver_payload and not effort_without_gravity:
         raise click.UsageError('--driver-payload needs --effort-without-gravity')
+    if each and mjcf is not None:
+        raise click.UsageError('--mjcf is of one model: without --each')
     check_pages_can_be_made()
-    options = IdentifyOptions(validation, topic, effort_scale, is_without_gravity, driver_payload)
-    if is_each:
-        if mjcf is not None:
-            raise click.UsageError('--mjcf is of one model: without --each')
-        _identify_each(arm, recordings, options, output, jobs, dask, as_json=as_json)
-        return
-    with progress_bar(is_hidden=as_json) as show:
-        found, written = options.identified(arm, recordings, output, show)
+    mass, *center = driver_payload or (0.0, 0.0, 0.0, 0.0)
+    job = IdentifyJob(
+        arm,
+        recordings,
+        output,
+        validate,
+        topic,
+        of_joints(effort_scale, arm.model, '--effort-scale'),
+        Payload(mass, center) if effort_without_gravity else None,
+    )
+    if each:
+        return _of_each(job, jobs, dask)
+    paths = [output / name for name in _FILES]
+    with progress_bar() as show:
+        found = job.identified(show)
         if mjcf is not None:
             found.to_mjcf(arm.source, mjcf)
-            written += (mjcf,)
-    if as_json:
-        click.echo(json.dumps(_record(found), indent=2, allow_nan=False))
-        return
-    for line in _warnings(found):
-        click.echo(line, err=True)
-    for line in _summary(found):
-        click.echo(line)
-    for path in written:
-        click.echo(path)
+            paths.append(mjcf)
+    return Answer(_record(found), [*_summary(found), *map(str, paths)], list(_warnings(found)))
 
 
 @dataclass(frozen=True)
-class IdentifyOptions:
-    """What recordings are read and identified with; see the command's options."""
+class IdentifyJob:
+    """An identification, in any process; see the command's options. ``driver`` took gravity."""
 
+    arm: ChosenArm
+    paths: tuple[Path, ...]
+    output: Path
     validation: tuple[Path, ...] = ()
     topic: str | None = None
-    effort_scale: float | list[float] | None = None
-    is_without_gravity: bool = False
-    driver_payload: tuple[float, float, float, float] | None = None
+    effort_scale: float | FloatArray | None = None
+    driver: Payload | None = None
 
-    def recordings(self, model: RobotModel, paths: Sequence[Path]) -> list[Recording]:
+    def recordings(self, paths: Sequence[Path]) -> list[Recording]:
         """Return the recordings in files, with gravity where the driver took it."""
+        model, scale = self.arm.model, self.effort_scale
         recorded = [recording_of_file(path, model, self.topic) for path in paths]
-        if not self.is_without_gravity:
+        if self.driver is None:
             return recorded
-        mass, *center = self.driver_payload or (0.0, 0.0, 0.0, 0.0)
-        driver = model.with_payload(Payload(mass, center))
-        scale = 1.0 if self.effort_scale is None else self.effort_scale
-        return [with_driver_gravity(each, driver, scale) for each in recorded]
+        told = model.with_payload(self.driver)
+        return [with_driver_gravity(x, told, 1.0 if scale is None else scale) for x in recorded]
 
-    def identified(
-        self,
-        arm: ChosenArm,
-        paths: Sequence[Path],
-        output: Path,
-        progress: Progress | None = None,
-    ) -> tuple[Identification, tuple[Path, ...]]:
+    def identified(self, progress: Progress | None = None) -> Identification:
         """
-        Identify from recordings, and return the model and the files that were written.
+        Identify from the recordings, write the files, and return what was found.
 
         Raises
         ------
         RobodynError, OSError
             As ``identify`` and writing do.
         """
-        training = self.recordings(arm.model, paths)
-        held_out = self.recordings(arm.model, self.validation)
-        found = identify(
-            arm.model,
+        training, held_out = self.recordings(self.paths), self.recordings(self.validation)
+        found = identification.identify(
+            self.arm.model,
             training,
             validation=held_out,
             effort_scale=self.effort_scale,
@@ -189,71 +148,46 @@ class IdentifyOptions:
         )
         refuse_repetition(found, self.validation)
         reporting(progress)(1.0, 'drawing')
-        return found, _write(found, arm, (held_out or training)[-1], output)
-
-
-@dataclass(frozen=True)
-class IdentifyJob:
-    """An identification from one recording, in any process; ``output`` is its folder."""
-
-    arm: ChosenArm
-    path: Path
-    options: IdentifyOptions
-    output: Path
+        self.output.mkdir(parents=True, exist_ok=True)
+        urdf, yaml, json, page = (self.output / name for name in _FILES)
+        found.to_urdf(self.arm.source, urdf)
+        found.save(yaml)
+        json.write_text(as_json_text(_record(found)) + '\n', encoding='utf-8')
+        shown = (held_out or training)[-1]
+        text = identification_page(found, self.arm.model, shown, title=self.arm.title)
+        page.write_text(text, encoding='utf-8')
+        return found
 
 
 def identified_file(job: IdentifyJob) -> tuple[dict[str, Any], list[str]]:
-    """
-    Identify from one recording; write its files, and return its record and its words.
-
-    Raises
-    ------
-    RobodynError, OSError
-        As ``identify`` and writing do.
-    """
-    found, _ = job.options.identified(job.arm, [job.path], job.output)
+    """Do a job in any process; return what JSON says of it and its words."""
+    found = job.identified()
     return _record(found), [*_warnings(found), *_summary(found)]
 
 
-def _identify_each(
-    arm: ChosenArm,
-    recordings: tuple[Path, ...],
-    options: IdentifyOptions,
-    output: Path,
-    jobs: int | None,
-    dask: str | None,
-    *,
-    as_json: bool,
-) -> None:
+def _of_each(job: IdentifyJob, jobs: int | None, dask: str | None) -> Answer:
     """Identify from each recording by itself; exit code 1 where one failed."""
-    names = [path.stem for path in recordings]
+    names = [path.stem for path in job.paths]
     if len(set(names)) < len(names):
         raise click.UsageError('--each: two recordings have one name, and so one folder')
-    work = [
-        IdentifyJob(arm, path, options, output / name) for path, name in zip(recordings, names)
-    ]
-    with progress_bar(is_hidden=as_json) as show:
+    work = [replace(job, paths=(path,), output=job.output / path.stem) for path in job.paths]
+    with progress_bar() as show:
         outcomes = run_jobs(
             identified_file, work, jobs, dask=dask, progress=lambda done: show(done, 'identifying')
         )
-    if as_json:
-        record = {
-            name: each.result[0] if each.result is not None else {'problem': each.problem}
-            for name, each in zip(names, outcomes)
-        }
-        click.echo(json.dumps(record, indent=2, allow_nan=False))
-    for each in outcomes:
-        if each.problem:
-            click.echo(f'{each.item.path}: {each.problem}', err=True)
-        elif not as_json and each.result is not None:
-            click.echo(f'{each.item.path}: {each.item.output}')
-            for line in each.result[1]:
-                click.echo(f'  {line}')
-    if any(each.problem for each in outcomes):
-        raise SystemExit(1)
+    record, lines = {}, []
+    for name, path, each in zip(names, job.paths, outcomes):
+        if each.result is None:
+            record[name] = {'problem': each.problem}
+            click.echo(f'{path}: {each.problem}', err=True)
+        else:
+            record[name], words = each.result
+            lines += [f'{path}: {each.item.output}']
+            lines += [f'  {line}' for text in words for line in text.splitlines()]
+    return Answer(record, lines, exit_code=int(any(each.result is None for each in outcomes)))
 
 
-def refuse_repetition(found: Identification, validation: tuple[Path, ...]) -> None:
+def refuse_repetition(found: Identification, validation: Sequence[Path]) -> None:
     """
     Refuse a validation recording that repeats the training.
 
@@ -270,60 +204,30 @@ def refuse_repetition(found: Identification, validation: tuple[Path, ...]) -> No
             )
 
 
-def _write(
-    found: Identification, arm: ChosenArm, shown: Recording, output: Path
-) -> tuple[Path, ...]:
-    """Write URDF, YAML, JSON and page into a folder; return their paths."""
-    output.mkdir(parents=True, exist_ok=True)
-    paths = tuple(output / name for name in _FILES)
-    urdf, yaml, json_file, page = paths
-    found.to_urdf(arm.source, urdf)
-    found.save(yaml)
-    text = json.dumps(_record(found), indent=2, allow_nan=False)
-    json_file.write_text(text + '\n', encoding='utf-8')
-    text = identification_page(found, arm.model, shown, title=arm.title)
-    page.write_text(text, encoding='utf-8')
-    return paths
-
-
 def _record(found: Identification) -> dict[str, Any]:
-    """Return what was found as JSON can hold it."""
-    model = found.model
+    """Return what JSON says of what was found."""
     return {
-        'joint_names': model.joint_names,
+        **{name: getattr(found.model, name) for name in _OF_MODEL},
         'converged': found.converged,
         'friction': str(found.terms),
+        'presliding': found.terms.presliding,
         'cutoff_hz': found.cutoff,
         'errors': [
-            {
-                'role': each.role,
-                'repeats_training': each.repeats_training,
-                'relative': {name: each.relative(name) for name in MODELS},
-                'torque': each.torque.tolist(),
-                **{name: getattr(each, name).tolist() for name in MODELS},
-                **{f'{name}_moving': getattr(each, f'{name}_moving').tolist() for name in MODELS},
-            }
+            {**each.as_dict(), 'relative': {name: each.relative(name) for name in MODELS}}
             for each in found.errors
         ],
         'candidates': [
             {'friction': str(each.terms), 'relative_error': each.relative_error}
             for each in found.candidates
         ],
-        'rotor_inertia': model.rotor_inertia.tolist(),
-        'viscous_friction': model.viscous_friction.tolist(),
-        'coulomb_friction': model.coulomb_friction.tolist(),
-        'effort_offset': model.effort_offset.tolist(),
-        'friction_curve': model.friction_curve.tolist(),
-        'load_friction': model.load_friction.tolist(),
-        'presliding': found.terms.presliding,
-        'base_tilt_rad': found.base_tilt.tolist(),
+        'base_tilt_rad': found.base_tilt,
         'delay_s': found.delay,
-        'effort_scale': found.effort_scale.tolist(),
+        'effort_scale': found.effort_scale,
         'parameters': [
             {**vars(each), 'remaining': each.remaining, 'is_measured': each.is_measured}
             for each in found.parameters
         ],
-        'findings': [each.as_dict() for each in found.findings],
+        'findings': found.findings,
     }
 
 
@@ -337,21 +241,15 @@ def _warnings(found: Identification) -> Iterator[str]:
 
 
 def _summary(found: Identification) -> Iterator[str]:
-    """Yield how good it is, a line each."""
+    """Yield how good it is."""
     shown = found.errors[-1]
     yield f'friction: {found.terms}'
     if shown.role == 'training':
         best = min((each.relative_error for each in found.candidates), default=float('nan'))
         yield f'cross-validated error of the best friction: {best:.1%}'
     yield f'rms error on the last {shown.role} motion, of each joint:'
-    yield f'{"":24}{"torque":>9}{"URDF":>9}{"+friction":>10}{"identified":>11}'
-    for k, name in enumerate(shown.joint_names):
-        unit = 'N' if found.model.dh.prismatic[k] else 'N m'
-        yield (
-            f'{name!r:24}{shown.torque[k]:9.3g}{shown.urdf[k]:9.3g}'
-            f'{shown.urdf_friction[k]:10.3g}{shown.identified[k]:11.3g} {unit}'
-        )
-    relative = [shown.relative(name) for name in MODELS]
-    yield f'{"all":24}{"":9}{relative[0]:9.1%}{relative[1]:10.1%}{relative[2]:11.1%}'
+    yield shown.as_text(found.model.dh.prismatic)
+    relative = (f'{name.replace("_", " ")} {shown.relative(name):.1%}' for name in MODELS)
+    yield f'all joints, of the measured torque: {", ".join(relative)}'
     measured = sum(each.is_measured for each in found.parameters)
     yield f"{measured} of {len(found.parameters)} parameters are measured, the rest the URDF's"

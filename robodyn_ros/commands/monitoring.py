@@ -4,116 +4,73 @@
 from __future__ import annotations
 
 import datetime
-import json
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
+import numpy as np
 
 from robodyn_ros.commands.node import run_node
 from robodyn_ros.commands.options import (
-    OUTPUT_FILE,
-    UserPath,
-    dask_option,
-    examples,
-    in_a_folder_that_is_there,
-    jobs_option,
-    number_or_null,
-    topic_option,
+    Answer,
+    InputFile,
+    Jobs,
+    OutputFile,
+    command,
+    lines_of,
+    written,
 )
 from robodyn_ros.commands.progress import progress_bar
 from robodyn_ros.identification import Identification
-from robodyn_ros.monitoring.ageing import Condition, Motion, condition
-from robodyn_ros.monitoring.history import append_motions, read_history
+from robodyn_ros.monitoring.ageing import FEWEST, REFERENCE, Condition, Motion, condition
+from robodyn_ros.monitoring.history import History, append_motions, read_history
 from robodyn_ros.monitoring.jobs import Outcome, run_jobs
 from robodyn_ros.monitoring.motions import Examined, FileJob, examined_file
+from robodyn_ros.record import Table, quantity
 from robodyn_ros.report.drawing import check_pages_can_be_made
 from robodyn_ros.report.monitor_page import monitor_page
 from robodyn_ros.report.text import plural
 
 
-def _seconds(_: click.Context, option: click.Parameter, text: str | None) -> float:
-    """Return a time as seconds since 1970; NaN where none is given."""
-    if text is None:
-        return math.nan
-    try:
-        return float(text)
-    except ValueError:
-        pass
-    try:
-        return datetime.datetime.fromisoformat(text).astimezone().timestamp()
-    except (ValueError, OverflowError, OSError) as error:
-        raise click.BadParameter(
-            f'{text!r} is neither seconds since 1970 nor a time like 2026-11-26T08:00+01:00'
-        ) from error
+class _Time(click.ParamType):
+    """A time: seconds since 1970, or ISO 8601."""
+
+    name = 'time'
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            return float(value)
+        except ValueError:
+            pass
+        try:
+            return datetime.datetime.fromisoformat(value).astimezone().timestamp()
+        except (ValueError, OverflowError, OSError):
+            known = 'seconds since 1970 nor a time like 2026-11-26T08:00+01:00'
+            self.fail(f'{value!r} is neither {known}', param, ctx)
 
 
-@click.command(
-    'monitor',
-    epilog=examples(
-        'robodyn monitor monday.mcap --model identified/identified.yaml --history arm.jsonl',
-        'robodyn monitor mon.mcap tue.mcap --model found.yaml --history arm.jsonl -o arm.html',
-        'robodyn monitor --model identified.yaml --history arm.jsonl -o arm.html',
-        'robodyn monitor bag/ --model found.yaml --started 2026-11-26T08:00+01:00',
-        'robodyn monitor --live --model found.yaml --history arm.jsonl',
-    ),
+@command(
+    'robodyn monitor monday.mcap --model identified/identified.yaml --history arm.jsonl',
+    'robodyn monitor mon.mcap tue.mcap --model found.yaml --history arm.jsonl -o arm.html',
+    'robodyn monitor --model identified.yaml --history arm.jsonl -o arm.html',
+    'robodyn monitor bag/ --model found.yaml --started 2026-11-26T08:00+01:00',
+    'robodyn monitor --live --model found.yaml --history arm.jsonl',
 )
-@click.argument('recordings', type=UserPath(), nargs=-1)
-@click.option(
-    '--model',
-    'identified',
-    type=UserPath(dir_okay=False),
-    required=True,
-    help='The baseline: YAML that ``robodyn identify`` wrote for the arm.',
-)
-@click.option(
-    '--history',
-    type=UserPath(dir_okay=False),
-    callback=in_a_folder_that_is_there,
-    help='File of all motions so far, JSON lines: it is read, and these motions are appended.',
-)
-@click.option(
-    '-o',
-    '--output',
-    type=OUTPUT_FILE,
-    callback=in_a_folder_that_is_there,
-    help='Page with the trends, which needs no server.',
-)
-@topic_option
-@click.option(
-    '--started',
-    callback=_seconds,
-    metavar='TIME',
-    help='When the drives were switched on, for all the bags: seconds since 1970, or ISO 8601.',
-)
-@click.option(
-    '--temperature-topic',
-    help='Topic of a bag with the temperature of the drives, sensor_msgs/msg/Temperature.',
-)
-@jobs_option
-@dask_option
-@click.option(
-    '--live',
-    is_flag=True,
-    help='Watch an arm beside its node by ROS 2 instead: RECORDINGS are the arguments of the node '
-    'monitor_node after --, -p NAME:=VALUE, -r FROM:=TO.',
-)
-@click.option('--json', 'as_json', is_flag=True, help='Print JSON.')
 def monitor(
-    recordings: tuple[Path, ...],
-    identified: Path,
-    history: Path | None,
-    output: Path | None,
-    topic: str | None,
-    started: float,
-    temperature_topic: str | None,
-    jobs: int | None,
-    dask: str | None,
-    live: bool,
-    as_json: bool,
-) -> None:
+    recordings: tuple[Path, ...] = (),
+    *,
+    model: InputFile,
+    history: OutputFile | None = None,
+    output: OutputFile | None = None,
+    topic: str | None = None,
+    started: Annotated[float, _Time()] = math.nan,
+    temperature_topic: str | None = None,
+    jobs: Jobs | None = None,
+    dask: str | None = None,
+    live: bool = False,
+) -> Answer:
     """
     Say what wears, what only warms up, and what the arm carries.
 
@@ -121,65 +78,59 @@ def monitor(
     motion, refitted with the identified bodies frozen, against that of the first motions of the
     history. CSV files may have the columns since_start [s] and temperature [°C]. Exit code 1: a
     recording could not be used; the others were.
+
+    Parameters
+    ----------
+    model :
+        The baseline: YAML that ``robodyn identify`` wrote for the arm.
+    history :
+        File of all motions so far, JSON lines: it is read, and these motions are appended.
+    output :
+        Page with the trends, which needs no server.
+    started :
+        When the drives were switched on, for all the bags: seconds since 1970, or ISO 8601.
+    temperature_topic :
+        Topic of a bag with the temperature of the drives, sensor_msgs/msg/Temperature.
+    live :
+        Watch an arm beside its node by ROS 2 instead: RECORDINGS are the arguments of the node
+        monitor_node after --, -p NAME:=VALUE, -r FROM:=TO.
     """
     if live:
-        _become_node(recordings, identified, history, started, temperature_topic)
+        settings = {
+            'model': str(model.absolute()),
+            'history': '' if history is None else str(history.absolute()),
+            'started': 0.0 if math.isnan(started) else started,
+            'temperature_topic': temperature_topic or '',
+        }
+        run_node('monitor_node', settings, tuple(map(str, recordings)))
     if not recordings and history is None:
         raise click.UsageError('recordings, or --history')
     if output is not None:
         check_pages_can_be_made()
-    found = Identification.load(identified)
-    before = read_history(history, found) if history is not None else None
-    known = before.digests if before is not None else frozenset()
-    work = [
-        FileJob(path, identified, topic, started, temperature_topic, known) for path in recordings
-    ]
-    with progress_bar(is_hidden=as_json or not work) as show:
+    found = Identification.load(model)
+    before = History() if history is None else read_history(history, found)
+    given = model, topic, started, temperature_topic, before.digests
+    work = [FileJob(path, *given) for path in recordings]
+    with progress_bar(is_hidden=not work) as show:
         outcomes = run_jobs(
             examined_file, work, jobs, dask=dask, progress=lambda done: show(done, 'examining')
         )
-    new = sorted(
-        (motion for each in outcomes if each.result for motion in each.result.motions),
-        key=lambda motion: motion.stamp,
-    )
-    new = list({motion.terms.digest: motion for motion in new}.values())
+    added = [motion for each in outcomes if each.result for motion in each.result.motions]
+    added.sort(key=lambda motion: motion.stamp)
+    new = list({motion.terms.digest: motion for motion in added}.values())
     if history is not None:
         append_motions(history, found, new)
-    motions = [*(before.motions if before is not None else ()), *new]
+    motions = [*before.motions, *new]
     now = condition(found, motions)
-    notes = [str(each) for each in before.findings] if before is not None else []
-    notes += _notes(outcomes)
+    notes = [*map(str, before.findings), *_notes(outcomes)]
+    lines = list(_words(now, motions, new))
     if output is not None:
-        page = monitor_page(found, motions, now, notes, title=output.stem)
-        output.write_text(page, encoding='utf-8')
-    if as_json:
-        click.echo(json.dumps(_record(now, motions, notes), indent=2, allow_nan=False))
-    else:
-        for note in notes:
-            click.echo(f'Note: {note}', err=True)
-        for line in _words(now, motions, new):
-            click.echo(line)
-        if output is not None:
-            click.echo(output)
-    if any(each.problem for each in outcomes):
-        raise SystemExit(1)
-
-
-def _become_node(
-    arguments: Sequence[Path],
-    identified: Path,
-    history: Path | None,
-    started: float,
-    temperature_topic: str | None,
-) -> None:
-    """Go on as the node that watches live."""
-    given: dict[str, Any] = {
-        'model': str(identified.absolute()),
-        'history': '' if history is None else str(history.absolute()),
-        'started': 0.0 if math.isnan(started) else started,
-        'temperature_topic': temperature_topic or '',
-    }
-    run_node('monitor_node', given, tuple(map(str, arguments)))
+        page = monitor_page(found, motions, now, notes, title=found.model.name)
+        lines += written(page, output, str(output))
+    counts = {'motions': len(motions), 'compared': now.motions, 'notes': notes}
+    record = {k: x for k, x in now.as_dict().items() if not k.endswith('series')} | counts
+    said = [f'Note: {note}' for note in notes]
+    return Answer(record, lines, said, exit_code=int(any(each.problem for each in outcomes)))
 
 
 def _notes(outcomes: Sequence[Outcome[FileJob, Examined]]) -> Iterator[str]:
@@ -195,46 +146,38 @@ def _notes(outcomes: Sequence[Outcome[FileJob, Examined]]) -> Iterator[str]:
 
 
 def _words(now: Condition, motions: Sequence[Motion], new: Sequence[Motion]) -> Iterator[str]:
-    """Yield what was found, a line each."""
-    yield f'{len(motions)} motions, {len(new)} of them new; the last {now.motions} compared'
-    yield f'{"friction of":24}{"identified model":>20}{"first motions":>20}{"cold drives":>16}'
-    for k, name in enumerate(now.joint_names):
+    """Yield what was found."""
+    count = plural(len(motions), 'motion')
+    yield f'{count}, {len(new)} of them new; the last {now.motions} compared'
+    compared = (
+        (now.friction, now.friction_deviation),
+        (now.since_reference, now.since_reference_deviation),
+        (now.warm_up, now.warm_up_deviation),
+    )
+    rows = [
+        (f'{name!r}', *(_percent(value[k], deviation[k]) for value, deviation in compared))
+        for k, name in enumerate(now.joint_names)
+    ]
+    header = ('friction of', 'against the model', 'against the first motions', 'cold against warm')
+    yield Table(header, rows).text()
+    if np.isnan(now.since_reference).any():
         yield (
-            f'{name!r:24}{_percent(now.friction[k], now.friction_deviation[k]):>20}'
-            f'{_percent(now.since_reference[k], now.since_reference_deviation[k]):>20}'
-            f'{_percent(now.warm_up[k], now.warm_up_deviation[k]):>16}'
+            f'Against the first motions: {REFERENCE + FEWEST} motions in which a joint moves '
+            f'enough are wanted, {REFERENCE} to compare with.'
+        )
+    if np.isnan(now.warm_up).any():
+        yield (
+            'Cold against warm: 3 motions after one start are wanted, with the time since it '
+            '(--started) or a temperature.'
         )
     if math.isfinite(now.payload):
-        yield f'at the tip: {now.payload:+.3g} +- {now.payload_deviation:.1g} kg beyond the model'
-    for finding in now.findings:
-        yield f'{"Warning" if finding.level == "warning" else "Note"}: {finding}'
-    if not now.findings:
-        yield 'Nothing that these motions bear.'
+        yield f'at the tip: {quantity(now.payload, "kg", now.payload_deviation)} beyond the model'
+    yield from lines_of(now.findings)
+    if not now.findings and motions:
+        yield 'No change beyond normal scatter.'
 
 
 def _percent(value: float, deviation: float) -> str:
     if not math.isfinite(value):
         return 'unknown'
-    return f'{100 * value:+.0f} +- {max(100 * deviation, 1.0):.0f} %'
-
-
-def _record(now: Condition, motions: Sequence[Motion], notes: Sequence[str]) -> dict[str, Any]:
-    """Return what was found as JSON can hold it: null where nothing is known."""
-    names = (
-        'friction',
-        'friction_deviation',
-        'since_reference',
-        'since_reference_deviation',
-        'warm_up',
-        'warm_up_deviation',
-    )
-    return {
-        'joint_names': now.joint_names,
-        'motions': len(motions),
-        'compared': now.motions,
-        **{name: [number_or_null(x) for x in getattr(now, name).tolist()] for name in names},
-        'payload': number_or_null(now.payload),
-        'payload_deviation': number_or_null(now.payload_deviation),
-        'findings': [each.as_dict() for each in now.findings],
-        'notes': list(notes),
-    }
+    return f'{100 * value:+.0f} ± {max(100 * deviation, 1.0):.0f} %'

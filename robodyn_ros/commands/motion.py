@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -12,28 +11,26 @@ from typing import Any, Literal
 import click
 import numpy as np
 
+from robodyn_ros.analysis.quantities import force_unit, position_unit
 from robodyn_ros.commands.options import (
-    OUTPUT_FILE,
-    ChosenArm,
-    UserPath,
-    arm_options,
-    cutoff_option,
-    examples,
-    in_a_folder_that_is_there,
-    motion_topic_option,
-    rotor_inertia_option,
+    Answer,
+    ArmWithRotors,
+    OutputText,
+    PerJoint,
+    command,
+    of_joints,
+    written,
 )
 from robodyn_ros.control.feedforward_efforts import (
     ERROR_FRACTION,
     FeedforwardSettings,
-    FeedforwardTrajectory,
     with_feedforward_efforts,
 )
-from robodyn_ros.control.law import MODES, Mode
+from robodyn_ros.control.law import Mode
 from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.dynamics import METHODS, Method, inverse_dynamics, smooth_friction_torque
+from robodyn_ros.dynamics import Method, inverse_dynamics, smooth_friction_torque
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import MotionSamples, example_motion, read_motion, table_as_csv
 from robodyn_ros.motions.point_to_point import known_effort_limits
@@ -42,6 +39,7 @@ from robodyn_ros.motions.trajectory_yaml import (
     trajectory_as_yaml,
     trajectory_of_yaml,
 )
+from robodyn_ros.record import Record, table_of
 from robodyn_ros.simulation.arm import ArmSimulation
 from robodyn_ros.simulation.closed_loop import simulated_motion
 from robodyn_ros.spatial import FloatArray
@@ -49,59 +47,43 @@ from robodyn_ros.spatial import FloatArray
 FRICTION_VELOCITY = ControlSettings().friction_velocity
 """Width of the smooth sign of Coulomb friction [rad/s or m/s], the dynamics node's."""
 
-_OUTPUT = click.option(
-    '-o', '--output', type=OUTPUT_FILE, callback=in_a_folder_that_is_there, help='File to write.'
-)
+
+@dataclass(frozen=True, eq=False, repr=False)
+class _Torques(Record):
+    """
+    What a motion takes.
+
+    Attributes
+    ----------
+    joint_names : tuple of n str
+    largest_torque : array, shape (n,)
+        [N m or N]
+    interpolation_error : array, shape (n,)
+        Of the effort between two points of a trajectory, at most [N m or N].
+    """
+
+    joint_names: tuple[str, ...]
+    largest_torque: FloatArray
+    interpolation_error: FloatArray | None = None
 
 
-@click.command(
-    epilog=examples(
-        'robodyn torque urdf/puma560.urdf motion.csv -o torques.csv',
-        'robodyn torque arm.urdf recording.mcap --topic /joint_states --cutoff 5 --friction',
-        'robodyn torque arm.urdf trajectory.yaml --trajectory -o with_effort.yaml',
-    )
-)
-@arm_options
-@rotor_inertia_option
-@click.argument('motion', type=UserPath())
-@_OUTPUT
-@click.option(
-    '--method', type=click.Choice(list(METHODS)), default='newton_euler', show_default=True
-)
-@click.option(
-    '--friction',
-    is_flag=True,
-    help="Add the URDF's friction: viscous, and Coulomb times tanh(velocity / "
-    f'{FRICTION_VELOCITY:g}), a smooth sign [rad/s or m/s].',
-)
-@motion_topic_option
-@cutoff_option
-@click.option(
-    '--trajectory',
-    'is_trajectory',
-    is_flag=True,
-    help='MOTION is the YAML of a trajectory_msgs/JointTrajectory: write it with effort, for the '
-    'joint trajectory controller to add.',
-)
-@click.option(
-    '--error-bound',
-    type=click.FloatRange(min=0.0, min_open=True),
-    metavar='TORQUE',
-    help='How far the effort between two points of a trajectory may be off [N m or N]; not given: '
-    f'{ERROR_FRACTION:g} of the effort limits.',
+@command(
+    'robodyn torque urdf/puma560.urdf motion.csv -o torques.csv',
+    'robodyn torque arm.urdf recording.mcap --topic /joint_states --cutoff 5 --friction',
+    'robodyn torque arm.urdf trajectory.yaml --trajectory -o with_effort.yaml',
 )
 def torque(
-    arm: ChosenArm,
+    arm: ArmWithRotors,
     motion: Path,
-    output: Path | None,
-    as_json: bool,
-    method: Method,
-    friction: bool,
-    topic: str | None,
-    cutoff: float | None,
-    is_trajectory: bool,
-    error_bound: float | None,
-) -> None:
+    *,
+    output: OutputText | None = None,
+    method: Method = 'newton_euler',
+    friction: bool = False,
+    topic: str | None = None,
+    cutoff: float | None = None,
+    trajectory: bool = False,
+    error_bound: PerJoint = (),
+) -> Answer:
     """
     Turn a motion into the torques that cause it.
 
@@ -109,107 +91,92 @@ def torque(
     joint's position under its name, and, where they are known, NAME.velocity and
     NAME.acceleration; what is not known is derived. Torques come out under the joints' names.
     They are without friction, unless --friction is given.
+
+    Parameters
+    ----------
+    output :
+        File to write; not given, or -: standard output.
+    method :
+        Of the computation: all give the same torques.
+    friction :
+        Add the URDF's friction: viscous, and Coulomb times tanh(velocity / 0.01), a smooth sign
+        [rad/s or m/s].
+    trajectory :
+        MOTION is the YAML of a trajectory_msgs/JointTrajectory: write it with effort, for the
+        joint trajectory controller to add.
+    error_bound : TORQUE
+        How far the effort between two points of a trajectory may be off [N m or N]: one for all
+        joints, one for each, or JOINT=TORQUE; not given: 0.0001 of the effort limits.
     """
     model = arm.model
-    if is_trajectory:
+    found: tuple[dict[str, Any], str, _Torques, str]
+    if trajectory:
         if topic is not None or cutoff is not None:
             raise click.UsageError('--topic and --cutoff are for measured motions')
-        _write_trajectory_with_effort(
-            model,
-            motion,
-            output,
-            as_json=as_json,
-            method=method,
-            friction=friction,
-            error_bound=error_bound,
-        )
-        _say_what_is_left_out(model, friction)
-        return
-    if error_bound is not None:
+        found = _with_effort(model, motion, method, friction, error_bound)
+    elif error_bound:
         raise click.UsageError('--error-bound is for --trajectory')
-    if motion.suffix in ('.yaml', '.yml'):
+    elif motion.suffix in ('.yaml', '.yml'):
         raise click.UsageError('MOTION is CSV or a bag; a trajectory in YAML after --trajectory')
-    given = motion_of_file(model, motion, topic, cutoff)
-    torques = inverse_dynamics(model, given.q, given.qd, given.qdd, method=method)
-    if friction:
-        torques = torques + smooth_friction_torque(model, FRICTION_VELOCITY, given.qd, torques)
-    if as_json:
-        record = {
-            'joint_names': model.joint_names,
-            'units': ['N' if prismatic else 'N m' for prismatic in model.dh.prismatic],
-            'derived': given.derived,
-            'time': given.time.tolist(),
-            'torque': torques.tolist(),
-        }
-        text = json.dumps(record, allow_nan=False) + '\n'
     else:
-        text = table_as_csv(model.joint_names, given.time, torques)
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        output.write_text(text, encoding='utf-8')
-        peaks = np.abs(torques).max(axis=0)
-        for name, peak, prismatic in zip(
-            model.joint_names, peaks, model.dh.prismatic, strict=True
-        ):
-            click.echo(f'{name!r}: at most {peak:.4g} {"N" if prismatic else "N m"}')
-        click.echo(f'{len(given.time)} samples in {output}')
-    if given.derived:
-        click.echo(f'{given.derived} were derived from what {motion} gives.', err=True)
-    _say_what_is_left_out(model, friction)
-
-
-def _say_what_is_left_out(model: RobotModel, friction: bool) -> None:
+        found = _of_motion(model, motion, topic, cutoff, method, friction)
     if not friction and (model.viscous_friction.any() or model.coulomb_friction.any()):
         click.echo("The URDF's friction is left out; --friction adds it.", err=True)
+    record, text, largest, size = found
+    about = [largest.as_text(model.dh.prismatic), f'{size} in {output}']
+    lines = [text.removesuffix('\n')]
+    return Answer(record, lines, is_long=True, output=output, about_output=about)
 
 
-@click.command(
-    epilog=examples(
-        'robodyn simulate urdf/puma560.urdf -o motion.csv',
-        'robodyn simulate urdf/puma560.urdf --motion motion.csv --law gravity_compensation',
-    )
+@dataclass(frozen=True, eq=False, repr=False)
+class _FollowedJoint(Record):
+    """
+    How well a joint followed.
+
+    Attributes
+    ----------
+    joint, unit : str
+    rms_error, largest_error : float
+        [rad or m]
+    largest_torque : float
+        [N m or N]
+    time_at_effort_limit : float
+        Part of the time.
+    """
+
+    joint: str
+    unit: str
+    rms_error: float
+    largest_error: float
+    largest_torque: float
+    time_at_effort_limit: float
+
+    _keys = {'joint': 'name'}
+    _columns = ('joint', 'rms_error', 'largest_error', 'largest_torque', 'at_its_effort_limit')
+
+    @property
+    def at_its_effort_limit(self) -> str:
+        share = self.time_at_effort_limit
+        return f'{share:.0%} of the time' if share > 0.0 else ''
+
+
+@command(
+    'robodyn simulate urdf/puma560.urdf -o motion.csv',
+    'robodyn simulate urdf/puma560.urdf --motion motion.csv --law gravity_compensation',
 )
-@arm_options
-@rotor_inertia_option
-@click.option(
-    '--motion',
-    type=UserPath(),
-    help="CSV file or bag; not given: one within the arm's limits.",
-)
-@click.option(
-    '--law',
-    type=click.Choice([*MODES, 'free']),
-    default='computed_torque',
-    show_default=True,
-    help="A mode of the dynamics node, or 'free': no torque.",
-)
-@click.option('--kp', type=float, default=100.0, show_default=True, help='[1/s²]')
-@click.option('--kd', type=float, default=20.0, show_default=True, help='[1/s]')
-@click.option(
-    '--ignore-effort-limits',
-    is_flag=True,
-    help='Apply torques beyond the effort limits of the URDF, too.',
-)
-@click.option(
-    '--time-step', type=float, default=0.001, show_default=True, help='[s], of physics and law.'
-)
-@_OUTPUT
-@motion_topic_option
-@cutoff_option
 def simulate(
-    arm: ChosenArm,
-    motion: Path | None,
-    law: Mode | Literal['free'],
-    kp: float,
-    kd: float,
-    ignore_effort_limits: bool,
-    time_step: float,
-    output: Path | None,
-    as_json: bool,
-    topic: str | None,
-    cutoff: float | None,
-) -> None:
+    arm: ArmWithRotors,
+    *,
+    motion: Path | None = None,
+    law: Mode | Literal['free'] = 'computed_torque',
+    kp: float = 100.0,
+    kd: float = 20.0,
+    ignore_effort_limits: bool = False,
+    time_step: float = 0.001,
+    output: OutputText | None = None,
+    topic: str | None = None,
+    cutoff: float | None = None,
+) -> Answer:
     """
     Move an arm in MuJoCo by our torques; needs no ROS.
 
@@ -217,6 +184,21 @@ def simulate(
     be given to ``robodyn torque`` and ``robodyn report``: time, positions, velocities, then
     NAME.torque as it was commanded. With computed_torque and feedforward these torques include the
     URDF's friction.
+
+    Parameters
+    ----------
+    law :
+        A mode of the dynamics node, or 'free': no torque.
+    kp :
+        [1/s²]
+    kd :
+        [1/s]
+    ignore_effort_limits :
+        Apply torques beyond the effort limits of the URDF, too.
+    time_step :
+        [s], of physics and law.
+    output :
+        File to write; -: standard output.
     """
     model = arm.model
     asked = motion_of_file(model, motion, topic, cutoff) if motion else example_motion(model)
@@ -227,46 +209,44 @@ def simulate(
         simulation, model, asked, law, kp=kp, kd=kd, effort_limits=not ignore_effort_limits
     )
     limits = np.inf if ignore_effort_limits else known_effort_limits(model)
-    at_limit = np.mean(np.abs(did.torque) >= limits, axis=0)
-    if output is not None:
-        names = [
-            f'{name}{suffix}'
-            for suffix in ('', '.velocity', '.torque')
-            for name in model.joint_names
-        ]
-        text = table_as_csv(names, did.time, did.position, did.velocity, did.torque)
-        output.write_text(text, encoding='utf-8')
-    joints: list[dict[str, Any]] = [
-        {
-            'name': name,
-            'unit': 'm' if prismatic else 'rad',
-            'rms_error': float(np.sqrt(np.mean(error**2))),
-            'largest_error': float(np.abs(error).max()),
-            'largest_torque': float(np.abs(torque).max()),
-            'time_at_effort_limit': float(limited),
-        }
-        for name, prismatic, error, torque, limited in zip(
-            model.joint_names, model.dh.prismatic, did.error.T, did.torque.T, at_limit, strict=True
+    columns = (
+        np.sqrt(np.mean(did.error**2, axis=0)),
+        np.abs(did.error).max(axis=0),
+        np.abs(did.torque).max(axis=0),
+        np.mean(np.abs(did.torque) >= limits, axis=0),
+    )
+    joints = [
+        _FollowedJoint(name, position_unit(slides), *numbers)
+        for name, slides, *numbers in zip(
+            model.joint_names, model.dh.prismatic, *(each.tolist() for each in columns)
         )
     ]
-    if as_json:
-        record = {'law': law, 'duration': float(did.time[-1]), 'joints': joints}
-        click.echo(json.dumps(record, indent=2, allow_nan=False))
-        return
-    click.echo(f'{law}, {did.time[-1]:.4g} s at {1 / time_step:.6g} Hz')
-    for joint in joints:
-        unit = joint['unit']
-        limited = ''
-        if joint['time_at_effort_limit'] > 0:
-            limited = f' (its effort limit, {joint["time_at_effort_limit"]:.0%} of the time)'
-        click.echo(
-            f'{joint["name"]!r}: error {joint["rms_error"]:.2e} {unit} RMS, '
-            f'{joint["largest_error"]:.2e} {unit} at most; '
-            f'torque {joint["largest_torque"]:.4g} {"N" if unit == "m" else "N m"} at most'
-            f'{limited}'
-        )
+    duration = float(did.time[-1])
+    title = f'{law}, {duration:.4g} s at {1 / time_step:.6g} Hz'
+    table = table_of(joints, model.dh.prismatic, title).text()
+    names = columns_of(model, '', '.velocity', '.torque')
+    text = table_as_csv(names, did.time, did.position, did.velocity, did.torque)
+    record = {'law': law, 'duration': duration, 'joints': joints}
     if law == 'feedforward':
         click.echo('feedforward is open loop: nothing corrects these errors.', err=True)
+    return beside_file(record, [table], text, output, f'{len(did.time)} samples in {output}')
+
+
+def columns_of(model: RobotModel, *suffixes: str) -> list[str]:
+    """Return the names of a table's columns: of each suffix one for each joint."""
+    return [f'{name}{suffix}' for suffix in suffixes for name in model.joint_names]
+
+
+def beside_file(
+    record: object, lines: list[str], text: str, output: Path | None, about: str
+) -> Answer:
+    """Return an answer of lines; standard error has them where standard output has the text."""
+    if output is None:
+        return Answer(record, lines)
+    said = written(text, output, about)
+    if str(output) == '-':
+        return Answer(record, said, notes=lines)
+    return Answer(record, [*lines, *said])
 
 
 def motion_of_file(
@@ -277,40 +257,57 @@ def motion_of_file(
     return motion if cutoff is None else motion.low_passed(cutoff)
 
 
-def _write_trajectory_with_effort(
+def _of_motion(
     model: RobotModel,
     path: Path,
-    output: Path | None,
-    *,
-    as_json: bool,
+    topic: str | None,
+    cutoff: float | None,
     method: Method,
     friction: bool,
-    error_bound: float | None,
-) -> None:
-    """Fill the trajectory of a YAML file, and say what was done to it on standard error."""
+) -> tuple[dict[str, Any], str, _Torques, str]:
+    """Return the record, the CSV, the largest torques of a motion, and how long it is."""
+    given = motion_of_file(model, path, topic, cutoff)
+    torques = inverse_dynamics(model, given.q, given.qd, given.qdd, method=method)
+    if friction:
+        torques = torques + smooth_friction_torque(model, FRICTION_VELOCITY, given.qd, torques)
+    if given.derived:
+        click.echo(f'{given.derived} were derived from what {path} gives.', err=True)
+    record = {
+        'joint_names': model.joint_names,
+        'units': [force_unit(slides) for slides in model.dh.prismatic],
+        'derived': given.derived,
+        'time': given.time,
+        'torque': torques,
+    }
+    text = table_as_csv(model.joint_names, given.time, torques)
+    largest = _Torques(model.joint_names, np.abs(torques).max(axis=0))
+    return record, text, largest, f'{len(given.time)} samples'
+
+
+def _with_effort(
+    model: RobotModel, path: Path, method: Method, friction: bool, error_bound: PerJoint
+) -> tuple[dict[str, Any], str, _Torques, str]:
+    """Return the same of a trajectory, with the torques as its effort."""
     trajectory = Trajectory.from_points(*trajectory_of_yaml(path))
     torque = replace(
         ReferenceTorque.of(model, ControlSettings(terms_friction=friction)),
         inverse_dynamics=partial(inverse_dynamics, model, method=method),
     )
     filled = with_feedforward_efforts(trajectory, torque, _filling_settings(model, error_bound))
-    rows = rows_of(filled.trajectory)
-    if as_json:
-        text = json.dumps(_record_of_filled(model, filled, rows)) + '\n'
-    else:
-        text = trajectory_as_yaml(rows)
-    if output is None:
-        click.echo(text, nl=False)
-    else:
-        output.write_text(text, encoding='utf-8')
-        units = ['N' if prismatic else 'N m' for prismatic in model.dh.prismatic]
-        for name, unit, peak, error in zip(
-            model.joint_names, units, filled.largest_torque, filled.largest_error, strict=True
-        ):
-            click.echo(f'{name!r}: at most {peak:.4g} {unit}, interpolated within {error:.2g}')
-        click.echo(f'{len(rows.times)} points, {filled.inserted} of them new, in {output}')
     for note in filled.notes:
         click.echo(note, err=True)
+    rows = rows_of(filled.trajectory)
+    names = ('joint_names', 'time', 'positions', 'velocities', 'accelerations', 'effort')
+    record = {
+        **dict(zip(names, rows)),
+        'inserted': filled.inserted,
+        'largest_error': dict(zip(model.joint_names, filled.largest_error)),
+        'largest_torque': dict(zip(model.joint_names, filled.largest_torque)),
+        'notes': filled.notes,
+    }
+    largest = _Torques(model.joint_names, filled.largest_torque, filled.largest_error)
+    size = f'{len(rows.times)} points, {filled.inserted} of them new,'
+    return record, trajectory_as_yaml(rows), largest, size
 
 
 def rows_of(trajectory: Trajectory) -> TrajectoryRows:
@@ -329,31 +326,17 @@ def rows_of(trajectory: Trajectory) -> TrajectoryRows:
     )
 
 
-def _filling_settings(model: RobotModel, error_bound: float | None) -> FeedforwardSettings:
+def _filling_settings(model: RobotModel, error_bound: PerJoint) -> FeedforwardSettings:
     limits = known_effort_limits(model)
-    if error_bound is not None:
-        bound = np.full(model.n, error_bound)
-    else:
-        bound = ERROR_FRACTION * limits
-        for name, limit in zip(model.joint_names, limits, strict=True):
-            if not np.isfinite(limit):
-                raise click.UsageError(
-                    f'joint {name!r} has no effort limit: --error-bound says how far the torque '
-                    'between two points may be off'
-                )
+    default = ERROR_FRACTION * limits
+    given = of_joints(error_bound, model, '--error-bound', default)
+    bound = np.full(model.n, default if given is None else given)
+    if not (bound > 0.0).all():
+        raise click.UsageError('--error-bound: each more than zero')
+    for name, most in zip(model.joint_names, bound):
+        if not np.isfinite(most):
+            raise click.UsageError(
+                f'joint {name!r} has no effort limit: --error-bound says how far the torque '
+                'between two points may be off'
+            )
     return FeedforwardSettings(limits, bound, np.ones(model.n))
-
-
-def _record_of_filled(
-    model: RobotModel, filled: FeedforwardTrajectory, rows: TrajectoryRows
-) -> dict[str, object]:
-    names = ('positions', 'velocities', 'accelerations', 'effort')
-    return {
-        'joint_names': list(rows.joint_names),
-        'time': list(rows.times),
-        **{name: list(values) for name, values in zip(names, rows[2:], strict=True)},
-        'inserted': filled.inserted,
-        'largest_error': dict(zip(model.joint_names, filled.largest_error.tolist())),
-        'largest_torque': dict(zip(model.joint_names, filled.largest_torque.tolist())),
-        'notes': list(filled.notes),
-    }

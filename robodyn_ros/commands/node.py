@@ -10,9 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
-import click
-
-from robodyn_ros.commands.options import examples
+from robodyn_ros.commands.options import NEEDS_ROS, Refused, Rest, command
 
 _MODULES = {
     'dynamics_node': 'robodyn_ros.ros.dynamics.dynamics_node',
@@ -24,17 +22,14 @@ _MODULES = {
 }
 
 
-@click.command(
+@command(
+    'robodyn node --ros-args -p urdf_file:=urdf/puma560.urdf',
+    'robodyn node --ros-args --params-file my_arm.yaml -r joint_states:=arm/joint_states',
+    'robodyn node simulator_node --ros-args -p urdf_file:=urdf/puma560.urdf',
+    'robodyn node dynamics_node --help',
     context_settings={'ignore_unknown_options': True, 'allow_interspersed_args': False},
-    epilog=examples(
-        'robodyn node --ros-args -p urdf_file:=urdf/puma560.urdf',
-        'robodyn node --ros-args --params-file my_arm.yaml -r joint_states:=arm/joint_states',
-        'robodyn node simulator_node --ros-args -p urdf_file:=urdf/puma560.urdf',
-        'robodyn node dynamics_node --help',
-    ),
 )
-@click.argument('arguments', nargs=-1, type=click.UNPROCESSED)
-def node(arguments: tuple[str, ...]) -> None:
+def node(arguments: Rest = ()) -> None:
     """
     Run the dynamics node, the simulator, feedforward or a motion, without ros2.
 
@@ -80,10 +75,7 @@ def ros_parameters(parameters: Mapping[str, Any]) -> list[str]:
 def become(name: str, arguments: Sequence[str]) -> NoReturn:
     """Go on as a node with these arguments; say what to do where ROS is missing."""
     if importlib.util.find_spec('rclpy') is None:
-        raise click.ClickException(
-            'The node needs ROS 2, and rclpy is not there: source your ROS 2 workspace, or type '
-            '`make setup` in a checkout of robodyn_ros. Without ROS there is `robodyn simulate`.'
-        )
+        raise Refused(NEEDS_ROS)
     sys.stdout.flush()
     # The same process goes on as the node, so that signals and exit code are the node's.
     os.execv(sys.executable, [sys.executable, '-m', _MODULES[name], *arguments])

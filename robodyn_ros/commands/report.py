@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import count
 from pathlib import Path
 
@@ -12,18 +11,14 @@ import click
 from robodyn_ros.commands.identification import refuse_repetition
 from robodyn_ros.commands.motion import motion_of_file
 from robodyn_ros.commands.options import (
-    OUTPUT_FILE,
-    ChosenArm,
-    UserPath,
-    arm_options,
-    cutoff_option,
+    Answer,
+    ArmWithRotors,
+    Fraction,
+    OutputFile,
+    PerJoint,
+    command,
     digest_of,
-    effort_scale_option,
-    examples,
-    in_a_folder_that_is_there,
-    motion_topic_option,
-    rotor_inertia_option,
-    validate_option,
+    of_joints,
 )
 from robodyn_ros.commands.progress import progress_bar
 from robodyn_ros.identification import identify
@@ -35,93 +30,73 @@ from robodyn_ros.report.pdf import browser_path, print_page
 _IDENTIFYING = 0.5  # of the progress bar
 
 
-@click.command(
-    epilog=examples(
-        'robodyn report urdf/puma560.urdf -o puma560.html',
-        'robodyn report arm.urdf --motion recording.mcap --cutoff 5',
-        'robodyn report arm.urdf --recording motion.mcap --validate other.mcap --pdf',
-        "robodyn report arm.urdf --pdf --name 'Cell 4, left' --serial 0815 --author 'A. Smith'",
-    )
-)
-@arm_options
-@rotor_inertia_option
-@click.option(
-    '-o',
-    '--output',
-    type=OUTPUT_FILE,
-    callback=in_a_folder_that_is_there,
-    default='report.html',
-    show_default=True,
-    help='One HTML file that needs nothing else.',
-)
-@click.option('--pdf', is_flag=True, help='Print it into a PDF file, too; needs Chromium.')
-@click.option(
-    '--motion',
-    type=UserPath(),
-    help="CSV file or bag to show torques along; not given: a motion within the arm's limits.",
-)
-@motion_topic_option
-@cutoff_option
-@click.option(
-    '--recording',
-    'recordings',
-    type=UserPath(),
-    multiple=True,
-    help='CSV file or bag with efforts: measured and predicted torque, before and after '
-    '`identify`. Several where given more than once.',
-)
-@validate_option
-@effort_scale_option
-@click.option(
-    '--error',
-    type=click.FloatRange(0, 1),
-    default=0.02,
-    show_default=True,
-    help='Fraction of itself that a coefficient of the simplified model may be wrong by.',
-)
-@click.option('--name', default='', help="The robot's own name, on the first page.")
-@click.option('--serial', default='', help='Its serial number.')
-@click.option('--author', default='', help='Who made the report.')
-@click.option(
-    '--company', default='', help='For whom; of these, what is not given is a blank line in print.'
+@command(
+    'robodyn report urdf/puma560.urdf -o puma560.html',
+    'robodyn report arm.urdf --motion recording.mcap --cutoff 5',
+    'robodyn report arm.urdf --recording motion.mcap --validate other.mcap --pdf',
+    "robodyn report arm.urdf --pdf --name 'Cell 4, left' --serial 0815 --author 'A. Smith'",
 )
 def report(
-    arm: ChosenArm,
-    output: Path,
-    pdf: bool,
-    motion: Path | None,
-    topic: str | None,
-    cutoff: float | None,
-    recordings: tuple[Path, ...],
-    validation: tuple[Path, ...],
-    effort_scale: float | list[float] | None,
-    error: float,
-    name: str,
-    serial: str,
-    author: str,
-    company: str,
-    as_json: bool,
-) -> None:
-    """Write everything that is known about an arm into one HTML file."""
+    arm: ArmWithRotors,
+    *,
+    output: OutputFile = Path('report.html'),
+    pdf: bool = False,
+    motion: Path | None = None,
+    topic: str | None = None,
+    cutoff: float | None = None,
+    recording: tuple[Path, ...] = (),
+    validate: tuple[Path, ...] = (),
+    effort_scale: PerJoint = (),
+    error: Fraction = 0.02,
+    name: str = '',
+    serial: str = '',
+    author: str = '',
+    company: str = '',
+) -> Answer:
+    """
+    Write an HTML report on an arm.
+
+    Everything that is known about it, in one file.
+
+    Parameters
+    ----------
+    output :
+        One HTML file that needs nothing else.
+    pdf :
+        Print it into a PDF file, too; needs Chromium.
+    motion :
+        CSV file or bag to show torques along; not given: a motion within the arm's limits.
+    recording :
+        CSV file or bag with efforts: measured and predicted torque, before and after `identify`.
+        Several where given more than once.
+    error :
+        Fraction of itself that a coefficient of the simplified model may be wrong by.
+    name :
+        The robot's own name, on the first page.
+    serial :
+        Its serial number.
+    author :
+        Who made the report.
+    company :
+        For whom; of these, what is not given is a blank line in print.
+    """
     check_pages_can_be_made()
     browser = browser_path() if pdf else ''  # said before the work
-    if (validation or effort_scale) and not recordings:
+    if (validate or effort_scale) and not recording:
         raise click.UsageError('--validate and --effort-scale go with --recording')
     model = arm.model
+    scale = of_joints(effort_scale, model, '--effort-scale')
     given = motion_of_file(model, motion, topic, cutoff) if motion else None
-    training = [recording_of_file(path, model, topic) for path in recordings]
-    held_out = [recording_of_file(path, model, topic) for path in validation]
+    training = [recording_of_file(path, model, topic) for path in recording]
+    held_out = [recording_of_file(path, model, topic) for path in validate]
+    files = {'motion': (motion,) if motion else (), 'recording': recording, 'held out': validate}
     provenance = arm.provenance | {
         f'{what} {k}': _named(path)
-        for what, paths in (
-            ('motion', (motion,) if motion else ()),
-            ('recording', recordings),
-            ('held out', validation),
-        )
+        for what, paths in files.items()
         for k, path in enumerate(paths, start=1)
     }
     steps = count(1)
-    with progress_bar(is_hidden=as_json, width=32) as show:
+    with progress_bar(width=32) as show:
         found = None
         begin = _IDENTIFYING if training else 0.0
         if training:
@@ -129,10 +104,10 @@ def report(
                 model,
                 training,
                 validation=held_out,
-                effort_scale=effort_scale,
+                effort_scale=scale,
                 progress=lambda done, what: show(begin * done, what),
             )
-            refuse_repetition(found, validation)
+            refuse_repetition(found, validate)
 
         def show_step(step: str) -> None:
             show(begin + (1 - begin) * next(steps) / (len(STEPS) + 1 + pdf), step)
@@ -154,19 +129,14 @@ def report(
             sign_off=SignOff(name, serial, author, company),
         )
         output.write_text(page, encoding='utf-8')
-        written = [output]
+        paths = [output]
         if pdf:
             show_step('printing')
-            written.append(output.with_suffix('.pdf'))
-            print_page(browser, output, written[-1])
-    if as_json:
-        summary = {'file': str(output), **facts.summary()}
-        if pdf:
-            summary['pdf'] = str(written[-1])
-        click.echo(json.dumps(summary, indent=2, allow_nan=False))
-        return
-    for path in written:
-        click.echo(f'{path}: {path.stat().st_size / 1024:.0f} kB, {facts.seconds:.0f} s')
+            paths.append(output.with_suffix('.pdf'))
+            print_page(browser, output, paths[-1])
+    record = {'file': str(output), **facts.summary()} | ({'pdf': str(paths[-1])} if pdf else {})
+    sizes = [f'{path}: {path.stat().st_size / 1024:.0f} kB' for path in paths]
+    return Answer(record, [f'{size}, {facts.seconds:.0f} s' for size in sizes])
 
 
 def _named(path: Path) -> str:

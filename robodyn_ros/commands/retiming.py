@@ -3,135 +3,137 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import click
 import numpy as np
 
-from robodyn_ros.commands.motion import motion_of_file, rows_of
+from robodyn_ros.commands.motion import beside_file, columns_of, motion_of_file, rows_of
 from robodyn_ros.commands.options import (
-    OUTPUT_FILE,
-    ChosenArm,
-    UserPath,
-    arm_options,
-    cutoff_option,
-    examples,
-    in_a_folder_that_is_there,
-    motion_topic_option,
-    one_or_each,
-    rotor_inertia_option,
+    Answer,
+    ArmWithRotors,
+    OutputFile,
+    OutputText,
+    PerJoint,
+    command,
+    of_joints,
 )
 from robodyn_ros.control.feedforward_efforts import FeedforwardSettings, with_feedforward_efforts
-from robodyn_ros.control.joint_path import CORNERS, Corners
+from robodyn_ros.control.joint_path import Corners
 from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
-from robodyn_ros.control.retimed_trajectory import RetimedTrajectory, Retiming, knot_bound
-from robodyn_ros.control.timed_motion import LIMITS, TimingLimits, positive_limits
+from robodyn_ros.control.retimed_trajectory import Retiming, knot_bound
+from robodyn_ros.control.timed_motion import TimedMotion, TimingLimits, positive_limits
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.identification import Identification
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.motions import MotionSamples, table_as_csv
+from robodyn_ros.motions.point_to_point import known_effort_limits
 from robodyn_ros.motions.trajectory_yaml import trajectory_as_yaml, trajectory_of_yaml
+from robodyn_ros.record import Record, table_of
 from robodyn_ros.report.drawing import imported_matplotlib
 from robodyn_ros.report.retiming_plot import save_retiming_plot
-from robodyn_ros.spatial import FloatArray
 
 
-def _limit_option(
-    name: str, help_text: str
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Return an option of one number, or of one for each joint."""
-    return click.option(
-        name, type=float, multiple=True, callback=one_or_each, metavar='LIMIT', help=help_text
-    )
+@dataclass(frozen=True, eq=False, repr=False)
+class _RetimedJoint(Record):
+    """
+    What a motion takes of a joint.
+
+    Attributes
+    ----------
+    joint : str
+    largest_effort : float
+        [N m or N]
+    effort_share : float
+        It in parts of its limit.
+    rms : float
+        [N m or N]
+    at_limits : mapping of str to float
+        How long each of its limits keeps the motion from being faster [s].
+    """
+
+    joint: str
+    largest_effort: float
+    effort_share: float
+    rms: float
+    at_limits: Mapping[str, float]
+
+    _keys = {'joint': 'name'}
+    _columns = ('joint', 'largest_effort', 'of_its_limit', 'rms', 'limits_that_bind')
+
+    @property
+    def of_its_limit(self) -> str:
+        return f'{self.effort_share:.0%}' if self.effort_share else ''
+
+    @property
+    def limits_that_bind(self) -> str:
+        return ', '.join(f'{limit} for {time:.3g} s' for limit, time in self.at_limits.items())
 
 
-@click.command(
-    epilog=examples(
-        'robodyn retime arm.urdf trajectory.yaml -o fast.yaml --plot fast.png',
-        'robodyn retime arm.urdf motion.csv -o fast.csv --margin 0.05 --jerk-limit 500',
-        'robodyn retime arm.urdf corners.yaml -o fast.yaml --corners blend --tolerance 0.05',
-        'robodyn retime arm.urdf ends.yaml -o fast.yaml --corners goal --acceleration-limit 5',
-    )
+@command(
+    'robodyn retime arm.urdf trajectory.yaml -o fast.yaml --plot fast.png',
+    'robodyn retime arm.urdf motion.csv -o fast.csv --margin 0.05 --jerk-limit 500',
+    'robodyn retime arm.urdf corners.yaml -o fast.yaml --corners blend --tolerance 0.05',
+    'robodyn retime arm.urdf ends.yaml -o fast.yaml --corners goal --acceleration-limit 5',
 )
-@arm_options
-@rotor_inertia_option
-@click.argument('motion', type=UserPath())
-@click.option(
-    '-o',
-    '--output',
-    type=OUTPUT_FILE,
-    callback=in_a_folder_that_is_there,
-    help='File to write: CSV where it ends so, else a JointTrajectory as YAML.',
-)
-@click.option(
-    '--margin',
-    type=float,
-    default=0.0,
-    show_default=True,
-    help='Part of the effort limits that is left to a controller.',
-)
-@_limit_option('--effort-limit', "Instead of the URDF's [N m or N].")
-@_limit_option('--rms-limit', 'Of the effort over the motion [N m or N].')
-@_limit_option('--velocity-limit', "Instead of the URDF's [rad/s or m/s].")
-@_limit_option('--acceleration-limit', '[rad/s² or m/s²]')
-@_limit_option('--jerk-limit', '[rad/s³ or m/s³]')
-@click.option(
-    '--corners',
-    type=click.Choice(CORNERS),
-    default=CORNERS[0],
-    show_default=True,
-    help='Where no velocities are given: a spline through the points, lines with stops, or lines '
-    'with round corners. With goal there is no path, only the first and the last point (Ruckig).',
-)
-@click.option(
-    '--tolerance',
-    type=float,
-    default=0.0,
-    metavar='DISTANCE',
-    help='By which a round corner may pass its point [rad or m].',
-)
-@click.option('--payload', type=float, metavar='MASS', help='What the tip carries [kg].')
-@click.option(
-    '--identified', type=UserPath(), help='YAML that ``robodyn identify`` wrote for the arm.'
-)
-@click.option(
-    '--plot',
-    type=OUTPUT_FILE,
-    callback=in_a_folder_that_is_there,
-    help='Picture to write: torque over its limits along the path, before and after.',
-)
-@motion_topic_option
-@cutoff_option
 def retime(
-    arm: ChosenArm,
+    arm: ArmWithRotors,
     motion: Path,
-    output: Path | None,
-    margin: float,
-    effort_limit: float | list[float] | None,
-    rms_limit: float | list[float] | None,
-    velocity_limit: float | list[float] | None,
-    acceleration_limit: float | list[float] | None,
-    jerk_limit: float | list[float] | None,
-    corners: Corners,
-    tolerance: float,
-    payload: float | None,
-    identified: Path | None,
-    plot: Path | None,
-    topic: str | None,
-    cutoff: float | None,
-    as_json: bool,
-) -> None:
+    *,
+    output: OutputText | None = None,
+    margin: float = 0.0,
+    effort_limit: PerJoint = (),
+    rms_limit: PerJoint = (),
+    velocity_limit: PerJoint = (),
+    acceleration_limit: PerJoint = (),
+    jerk_limit: PerJoint = (),
+    corners: Corners = 'spline',
+    tolerance: float = 0.0,
+    payload: float | None = None,
+    identified: Path | None = None,
+    plot: OutputFile | None = None,
+    topic: str | None = None,
+    cutoff: float | None = None,
+) -> Answer:
     """
     Time a motion anew, as fast as the drives allow.
 
     MOTION is the YAML of a trajectory_msgs/JointTrajectory, or a CSV file or a ROS bag. Its path
     stays; the time along it becomes the shortest within the limits of effort and velocity, with
     the model's friction. Of a CSV file or a bag it is the path of the positions, from rest to
-    rest; where they were measured, --cutoff keeps their noise out of it. Limits are one number, or
-    an option for each joint.
+    rest; where they were measured, --cutoff keeps their noise out of it. A LIMIT is one number for
+    all joints, an option for each joint in the order of the chain, or JOINT=LIMIT.
+
+    Parameters
+    ----------
+    output :
+        File to write: CSV where it ends so, else a JointTrajectory as YAML; -: the latter on
+        standard output.
+    margin :
+        Part of the effort limits that is left to a controller.
+    effort_limit : LIMIT
+        Instead of the URDF's [N m or N].
+    rms_limit : LIMIT
+        Of the effort over the motion [N m or N].
+    velocity_limit : LIMIT
+        Instead of the URDF's [rad/s or m/s].
+    acceleration_limit : LIMIT
+        [rad/s² or m/s²]
+    jerk_limit : LIMIT
+        [rad/s³ or m/s³]
+    corners :
+        Where no velocities are given: a spline through the points, lines with stops, or lines with
+        round corners. With goal there is no path, only the first and the last point (Ruckig).
+    tolerance : DISTANCE
+        By which a round corner may pass its point [rad or m].
+    payload : MASS
+        What the tip carries [kg].
+    identified :
+        YAML that ``robodyn identify`` wrote for the arm.
+    plot :
+        Picture to write: torque over its limits along the path, before and after.
     """
     if plot is not None:
         imported_matplotlib()  # its absence is said before the work
@@ -141,37 +143,56 @@ def retime(
     if payload is not None:
         model = model.with_payload(Payload(payload))
     torque = ReferenceTorque.of(model, torque=RigidBodyTorque('newton_euler'))
-    limits = TimingLimits.of(model, effort_limit, velocity_limit, acceleration_limit, margin)
+    limits = TimingLimits.of(
+        model,
+        of_joints(effort_limit, model, '--effort-limit', known_effort_limits(model)),
+        of_joints(velocity_limit, model, '--velocity-limit', model.velocity_limits),
+        of_joints(acceleration_limit, model, '--acceleration-limit'),
+        margin,
+    )
+    jerk = of_joints(jerk_limit, model, '--jerk-limit')
+    rms = of_joints(rms_limit, model, '--rms-limit')
     retiming = Retiming(
         limits,
-        positive_limits('jerk_limits', jerk_limit, model.n),
-        positive_limits('rms_effort_limits', rms_limit, model.n),
+        positive_limits('jerk_limits', jerk, model.n),
+        positive_limits('rms_effort_limits', rms, model.n),
         corners,
         tolerance,
     )
     given = _given(model, motion, topic, cutoff, has_waypoints=corners != 'spline')
     found = retiming.of(given, torque)
-    rows = None
-    if output is None or output.suffix != '.csv':
-        bound = knot_bound(found.motion, limits)
-        settings = FeedforwardSettings(limits.effort, bound, np.ones(model.n))
-        filled = with_feedforward_efforts(found.trajectory, torque, settings)
-        rows = rows_of(filled.trajectory)
-    if output is not None:
-        text = _as_csv(found) if rows is None else trajectory_as_yaml(rows)
-        output.write_text(text, encoding='utf-8')
+    fast = found.motion
+    if output is not None and output.suffix == '.csv':
+        names = columns_of(model, '', '.velocity', '.acceleration', '.torque')
+        columns = (fast.position, fast.velocity, fast.acceleration, fast.effort)
+        text, points = table_as_csv(names, fast.time, *columns), len(fast.time)
+    else:
+        settings = FeedforwardSettings(limits.effort, knot_bound(fast, limits), np.ones(model.n))
+        rows = rows_of(with_feedforward_efforts(found.trajectory, torque, settings).trajectory)
+        text, points = trajectory_as_yaml(rows), len(rows.times)
+    joints = _joints(fast, limits)
+    before, cost = found.given.duration, fast.smoothing_cost
+    lines = [
+        f'{before:.4g} s before, {fast.duration:.4g} s after: '
+        f'{fast.duration / before:.3g} of the time',
+        *([f'jerk limits cost {cost:.3g} s of it'] if cost else []),
+        table_of(joints, model.dh.prismatic).text(),
+        *(
+            f'{each.begin:7.3f} to {each.end:.3f} s: {each.limit} of {each.joint!r}'
+            for each in fast.binding
+        ),
+    ]
+    record = {
+        'duration_before': before,
+        'duration': fast.duration,
+        'smoothing_cost': cost,
+        'joints': joints,
+        'binding': [each._asdict() for each in fast.binding],
+    }
     if plot is not None:
-        save_retiming_plot(found.motion, found.given, torque, limits, plot)
-    if as_json:
-        click.echo(json.dumps(_record(found, limits), indent=2, allow_nan=False))
-        return
-    for line in _words(model, found, limits):
-        click.echo(line)
-    if output is not None:
-        points = len(found.motion.time) if rows is None else len(rows.times)
-        click.echo(f'{points} points in {output}')
-    if plot is not None:
-        click.echo(plot)
+        save_retiming_plot(fast, found.given, torque, limits, plot)
+        lines.append(str(plot))
+    return beside_file(record, lines, text, output, f'{points} points in {output}')
 
 
 def _given(
@@ -203,70 +224,14 @@ def _given(
     )
 
 
-def _as_csv(found: RetimedTrajectory) -> str:
-    motion = found.motion
-    names = [
-        f'{name}{suffix}'
-        for suffix in ('', '.velocity', '.acceleration', '.torque')
-        for name in motion.joint_names
+def _joints(motion: TimedMotion, limits: TimingLimits) -> list[_RetimedJoint]:
+    at_limits: dict[str, dict[str, float]] = {name: {} for name in motion.joint_names}
+    for each in motion.binding:
+        of_joint = at_limits[each.joint]
+        of_joint[each.limit] = of_joint.get(each.limit, 0.0) + each.end - each.begin
+    peaks = np.abs(motion.effort).max(axis=0)
+    columns = (peaks, peaks / limits.effort, motion.rms_effort)
+    return [
+        _RetimedJoint(name, peak, share, rms, at_limits[name])
+        for name, peak, share, rms in zip(motion.joint_names, *(each.tolist() for each in columns))
     ]
-    tables = motion.position, motion.velocity, motion.acceleration, motion.effort
-    return table_as_csv(names, motion.time, *tables)
-
-
-def _shares(found: RetimedTrajectory, limits: TimingLimits) -> FloatArray:
-    """Return the largest effort of each joint in parts of its limit, (n,)."""
-    return np.abs(found.motion.effort).max(axis=0) / limits.effort
-
-
-def _record(found: RetimedTrajectory, limits: TimingLimits) -> dict[str, Any]:
-    motion = found.motion
-    return {
-        'duration_before': found.given.duration,
-        'duration': motion.duration,
-        'smoothing_cost': motion.smoothing_cost,
-        'joints': [
-            {'name': name, 'largest_effort': float(peak), 'effort_share': float(share), 'rms': rms}
-            for name, peak, share, rms in zip(
-                motion.joint_names,
-                np.abs(motion.effort).max(axis=0),
-                _shares(found, limits),
-                motion.rms_effort.tolist(),
-                strict=True,
-            )
-        ],
-        'binding': [each._asdict() for each in motion.binding],
-    }
-
-
-def _words(model: RobotModel, found: RetimedTrajectory, limits: TimingLimits) -> Iterator[str]:
-    motion, before = found.motion, found.given.duration
-    yield (
-        f'{before:.4g} s before, {motion.duration:.4g} s after: '
-        f'{motion.duration / before:.3g} of the time'
-    )
-    if motion.smoothing_cost:
-        yield f'jerk limits cost {motion.smoothing_cost:.3g} s of it'
-    bound = {name: dict.fromkeys(LIMITS, 0.0) for name in motion.joint_names}
-    for each in motion.binding:
-        bound[each.joint][each.limit] += each.end - each.begin
-    for name, peak, share, rms, slides in zip(
-        motion.joint_names,
-        np.abs(motion.effort).max(axis=0),
-        _shares(found, limits),
-        motion.rms_effort,
-        model.dh.prismatic,
-        strict=True,
-    ):
-        unit = 'N' if slides else 'N m'
-        binds = [
-            f'its {limit} limit binds for {time:.3g} s'
-            for limit, time in bound[name].items()
-            if time > 0.0
-        ]
-        of_limit = f', {share:.0%} of its limit' if np.isfinite(limits.effort).all() else ''
-        yield '; '.join(
-            [f'{name!r}: at most {peak:.4g} {unit}{of_limit}, {rms:.4g} {unit} RMS', *binds]
-        )
-    for each in motion.binding:
-        yield f'{each.begin:7.3f} to {each.end:.3f} s: {each.limit} of {each.joint!r}'

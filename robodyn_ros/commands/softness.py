@@ -12,97 +12,74 @@ import click
 
 from robodyn_ros.commands.demonstration import check_ends, needing_ros
 from robodyn_ros.commands.node import become, ros_parameters
-from robodyn_ros.commands.options import UserPath, examples
-from robodyn_ros.control.softness import Chosen, floating, soft
+from robodyn_ros.commands.options import Positive, Rest, command
+from robodyn_ros.control.softness import Chosen, floating
+from robodyn_ros.control.softness import soft as softened
 from robodyn_ros.model import RobotModel
 
-_OPTIONS = (
-    click.option('--urdf', type=UserPath(), help='URDF file; not given: a Panda, simulated.'),
-    click.option('--base', default='', help='Link that the chain begins at; not given: the root.'),
-    click.option(
-        '--tip',
-        default='',
-        help='Link that it ends at; not given: the end of the only arm.',
-    ),
-    click.option(
-        '--simulate',
-        is_flag=True,
-        help='Start an arm in MuJoCo, too, in the namespace /simulated and on this machine alone.',
-    ),
-    click.option(
-        '--push',
-        type=float,
-        nargs=3,
-        metavar='X Y Z',
-        help='With --simulate: push the tip with this force [N], in the base axes, for two '
-        'seconds out of four, and print how far it moves.',
-    ),
-    click.option(
-        '--duration',
-        type=click.FloatRange(min=0.0, min_open=True),
-        help='With --simulate: end after so many seconds; not given: by Ctrl+C.',
-    ),
-    click.argument('arguments', nargs=-1, type=click.UNPROCESSED),
+
+@command(
+    'robodyn float --simulate --push 0 0 5',
+    'robodyn float --urdf arm.urdf --tip tool0 -- -r joint_states:=arm/joint_states',
 )
-
-
-def _node_options(command: Callable[..., None]) -> Callable[..., None]:
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
-
-
-@click.command(
-    'float',
-    epilog=examples(
-        'robodyn float --simulate --push 0 0 5',
-        'robodyn float --urdf arm.urdf --tip tool0 -- -r joint_states:=arm/joint_states',
-    ),
-)
-@_node_options
-def float_command(urdf: Path | None, base: str, tip: str, **others: Any) -> None:
+def float_(
+    arguments: Rest = (),
+    *,
+    urdf: Path | None = None,
+    base: str = '',
+    tip: str = '',
+    simulate: bool = False,
+    push: tuple[float, float, float] | None = None,
+    duration: Positive | None = None,
+) -> None:
     """
     Let an arm float, to be guided by hand: gravity and friction are compensated.
 
     It starts the dynamics node. ARGUMENTS, after --, are the node's: -p NAME:=VALUE, -r FROM:=TO.
     Nothing holds the arm where it is; keep a hand on it, and the emergency stop in reach.
     """
-    _run('float', urdf, base, tip, floating, **others)
+    _run(floating, urdf, base, tip, simulate, push, duration, arguments)
 
 
-@click.command(
-    'soft',
-    epilog=examples(
-        'robodyn soft --simulate --push 20 0 0',
-        'robodyn soft --urdf arm.urdf --stiffness 200 -- -r joint_states:=arm/joint_states',
-    ),
+@command(
+    'robodyn soft --simulate --push 20 0 0',
+    'robodyn soft --urdf arm.urdf --stiffness 200 -- -r joint_states:=arm/joint_states',
 )
-@click.option(
-    '--stiffness',
-    type=click.FloatRange(min=0.0, min_open=True),
-    help='Of the tip [N/m], or of each joint of an arm with fewer than six [N m/rad] or [N/m]; '
-    'not given: from effort limits and reach.',
-)
-@_node_options
-def soft_command(
-    urdf: Path | None, base: str, tip: str, stiffness: float | None, **others: Any
+def soft(
+    arguments: Rest = (),
+    *,
+    stiffness: Positive | None = None,
+    urdf: Path | None = None,
+    base: str = '',
+    tip: str = '',
+    simulate: bool = False,
+    push: tuple[float, float, float] | None = None,
+    duration: Positive | None = None,
 ) -> None:
     """
     Hold an arm softly where it is: pushed, it yields by force over stiffness and comes back.
 
     It starts the dynamics node in cartesian_impedance, or in joint_impedance with fewer than six
     joints. ARGUMENTS, after --, are the node's: -p NAME:=VALUE, -r FROM:=TO.
+
+    Parameters
+    ----------
+    stiffness :
+        Of the tip [N/m], or of each joint of an arm with fewer than six [N m/rad] or [N/m]; not
+        given: from effort limits and reach.
     """
-    _run('soft', urdf, base, tip, lambda model: soft(model, stiffness), **others)
+
+    def choose(model: RobotModel) -> Chosen:
+        return softened(model, stiffness)
+
+    _run(choose, urdf, base, tip, simulate, push, duration, arguments)
 
 
 def _run(
-    name: str,
+    choose: Callable[[RobotModel], Chosen],
     urdf: Path | None,
     base: str,
     tip: str,
-    choose: Callable[[RobotModel], Chosen],
-    *,
     simulate: bool,
     push: tuple[float, float, float] | None,
     duration: float | None,

@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.core_binding import core, core_arm
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics, OfPosition
@@ -22,6 +21,7 @@ from robodyn_ros.control.settings import ControlSettings, each_joint
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.kinematics import forward_kinematics, tip_jacobian
 from robodyn_ros.model import RobotModel
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
 # A slower joint is stationary: stiction may hide any external torque [rad/s] or [m/s].
@@ -129,7 +129,7 @@ class MomentumObserver:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ContactThresholds(ArrayRecord):
+class ContactThresholds(Record):
     """
     Bounds of the external torques that are estimated where there is no contact.
 
@@ -287,7 +287,7 @@ def moved_links(model: RobotModel) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TipWrench(ArrayRecord):
+class TipWrench(Record):
     """
     The external wrench on the arm at a point of the tip link.
 
@@ -339,7 +339,7 @@ def tip_wrench(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class KnownResidual(ArrayRecord):
+class KnownResidual(Record):
     """
     The residual torques of an identified model.
 

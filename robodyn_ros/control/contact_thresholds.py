@@ -10,7 +10,6 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.contact import ContactThresholds, MomentumObserver
 from robodyn_ros.control.core_binding import core
 from robodyn_ros.dynamics import inverse_dynamics
@@ -18,6 +17,7 @@ from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification import Recording
 from robodyn_ros.model import RobotModel
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
 # A threshold is this many times the quantile of the torques of contact-free motions.
@@ -30,7 +30,7 @@ _SETTLING = 5.0  # time constants of the observer after which its beginning is f
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ObservedRecording(ArrayRecord):
+class ObservedRecording(Record):
     """
     External torques along a recording, where the observer has settled.
 

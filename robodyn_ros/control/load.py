@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from robodyn_ros.arguments import checked_array
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import STRONGEST_GRAVITY, Payload, RobotModel
+from robodyn_ros.record import Record
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GravityChange(ArrayRecord):
+class GravityChange(Record):
     """
     A change of gravity.
 
@@ -33,7 +33,7 @@ class GravityChange(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Load(ArrayRecord):
+class Load(Record):
     """
     Payloads by link, and gravity.
 

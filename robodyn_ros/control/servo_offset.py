@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_gains, checked_states
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.errors import InsufficientRecording, InvalidArgument, NoSuchName
 from robodyn_ros.model import RobotModel
+from robodyn_ros.record import Record
 from robodyn_ros.ros_parameters import parameters_of
 from robodyn_ros.spatial import FloatArray
 
@@ -38,7 +38,7 @@ LARGEST_DEVIATION = 0.1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ServoGains(ArrayRecord):
+class ServoGains(Record):
     """
     The measured gains of servos.
 
@@ -142,7 +142,7 @@ def _gain(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ServoOffset(ArrayRecord):
+class ServoOffset(Record):
     """
     Offsets of the position commands of an arm's servos; arrays are in chain order.
 

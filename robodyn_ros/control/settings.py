@@ -15,9 +15,9 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from robodyn_ros import ros_parameters
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import InvalidArgument, NoSuchName
 from robodyn_ros.model import RobotModel
+from robodyn_ros.record import Record
 
 PARAMETERS = ros_parameters.parameters_of('dynamics_node')
 _BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
@@ -131,7 +131,7 @@ def in_chain_order(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SafetySettings(ArrayRecord):
+class SafetySettings(Record):
     """
     Limits and policies of the command pipeline.
 

@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_number, checked_per_joint
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import InvalidArgument, Overload
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions.point_to_point import known_effort_limits
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
 _PLACES = np.linspace(0.0, 1.0, 9)  # between two knots, at which limits are checked
@@ -131,7 +131,7 @@ def positive_limits(name: str, values: ArrayLike | None, n: int) -> FloatArray |
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TimedMotion(ArrayRecord):
+class TimedMotion(Record):
     """
     A path with its timing: what ``retime`` returns.
 

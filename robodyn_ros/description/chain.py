@@ -19,7 +19,6 @@ from typing import Literal, get_args
 import numpy as np
 
 from robodyn_ros.arguments import checked_type
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.mjcf import InferredInertia, description_of_mjcf
 from robodyn_ros.description.records import Finding, Joint, Level, RobotDescription, note, warning
 from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
@@ -30,6 +29,7 @@ from robodyn_ros.errors import (
     NoSuchName,
     UnsupportedJoint,
 )
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray, rotation_about, transform
 
 STANDARD_GRAVITY = (0.0, 0.0, -9.81)
@@ -50,7 +50,7 @@ _CONVENTIONAL = tuple(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Body(ArrayRecord):
+class Body(Record):
     """
     A part of the arm that moves as one: the links between two joints of the chain.
 
@@ -62,7 +62,7 @@ class Body(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Chain(ArrayRecord):
+class Chain(Record):
     """
     The movable joints from base to tip and the bodies between them; knows its description.
 

@@ -11,9 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import MalformedUrdf
-from robodyn_ros.notebook import TabularRow
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
 Level = Literal['warning', 'info']
@@ -26,8 +25,8 @@ LARGEST_NUMBER = 1e12
 """No length, mass or inertia of a robot is larger; products of such numbers stay finite."""
 
 
-@dataclass(frozen=True)
-class Finding(TabularRow):
+@dataclass(frozen=True, eq=False, repr=False)
+class Finding(Record):
     """
     One thing that a user should know about the robot's description.
 
@@ -61,10 +60,6 @@ class Finding(TabularRow):
     def _row(self) -> tuple[str, str]:
         return self.level, str(self)
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the fields for JSON; a number that is not finite, which JSON lacks, as text."""
-        return {**vars(self), 'value': _for_json(self.value)}
-
     def __str__(self) -> str:
         return self.message
 
@@ -89,7 +84,7 @@ def note(code: str, element: str, value: Any, message: str) -> Finding:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Inertial(ArrayRecord):
+class Inertial(Record):
     """Mass [kg], centre of mass (3,) [m] and inertia (3, 3) [kg m²] about it, in link axes."""
 
     mass: float
@@ -98,7 +93,7 @@ class Inertial(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Link(ArrayRecord):
+class Link(Record):
     """
     A link; ``inertial`` is None where the description gives none: it then has no mass.
 
@@ -130,7 +125,7 @@ class JointLimit:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Joint(ArrayRecord):
+class Joint(Record):
     """
     A joint: ``origin`` (4, 4) places the child link's frame in the parent's at position zero.
 
@@ -159,7 +154,7 @@ class Joint(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RobotDescription(ArrayRecord):
+class RobotDescription(Record):
     """
     Links by name and joints by name, in the description's order.
 
@@ -170,12 +165,6 @@ class RobotDescription(ArrayRecord):
     joints: Mapping[str, Joint]
     findings: tuple[Finding, ...] = ()
     name: str = ''
-
-
-def _for_json(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_for_json(entry) for entry in value]
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def robot_description(

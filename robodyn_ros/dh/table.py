@@ -13,8 +13,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.array_record import ArrayRecord
-from robodyn_ros.notebook import Table, Tabular
+from robodyn_ros.record import Record, Table
 from robodyn_ros.spatial import FloatArray, rotation_x, rotation_y, transform
 
 Convention = Literal['modified', 'standard']
@@ -23,7 +22,7 @@ _RIGHT_ANGLES = {0: '0', 1: 'π/2', -1: '-π/2', 2: 'π', -2: '-π'}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DHTable(ArrayRecord, Tabular):
+class DHTable(Record):
     """
     A DH table with its base and tip transforms.
 

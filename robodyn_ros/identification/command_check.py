@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array, checked_number, checked_per_joint
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding, note, warning
 from robodyn_ros.dynamics import coriolis_matrix, gravity_torque, mass_matrix
 from robodyn_ros.errors import InsufficientRecording, InvalidArgument
@@ -29,6 +28,7 @@ from robodyn_ros.identification.preparation import (
 from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.point_to_point import known_effort_limits
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 from robodyn_ros.threads import one_thread
 
@@ -269,7 +269,7 @@ def _largest(model: RobotModel, given: ArrayLike | None) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointCommand(ArrayRecord):
+class JointCommand(Record):
     """
     What moves one joint.
 
@@ -294,6 +294,8 @@ class JointCommand(ArrayRecord):
     friction: float
     delay: float
 
+    _keys = {'sign': 'sign'}
+
     @property
     def sign(self) -> int:
         """1, -1 where the drive is reversed, 0 where unknown."""
@@ -301,7 +303,7 @@ class JointCommand(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CommandCheck(ArrayRecord):
+class CommandCheck(Record):
     """
     What commands do to an arm.
 
@@ -317,7 +319,7 @@ class CommandCheck(ArrayRecord):
 
     def __repr__(self) -> str:
         each = ', '.join(
-            f'{x.joint}: {x.scale:.4g} +- {x.deviation:.2g}' if x.channel else f'{x.joint}: ?'
+            f'{x.joint}: {x.scale:.4g} ± {x.deviation:.2g}' if x.channel else f'{x.joint}: ?'
             for x in self.joints
         )
         return f'CommandCheck({each})'

@@ -10,7 +10,6 @@ from typing import Literal, get_args
 import numpy as np
 from scipy.spatial import cKDTree
 
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.noise import rms
 from robodyn_ros.identification.prediction import DriveModel, prediction_states
@@ -18,6 +17,7 @@ from robodyn_ros.identification.preparation import EvenSamples, States, band_wit
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.identification.rows import Rows, rows_of
 from robodyn_ros.model import RobotModel
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
 Role = Literal['training', 'validation']
@@ -47,7 +47,7 @@ class CandidateError:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RecordingErrors(ArrayRecord):
+class RecordingErrors(Record):
     """
     Rms errors on one recording, low-passed as a prediction is.
 
@@ -76,6 +76,8 @@ class RecordingErrors(ArrayRecord):
     urdf_moving: FloatArray
     urdf_friction_moving: FloatArray
     identified_moving: FloatArray
+
+    _columns = ('torque', 'urdf', 'urdf_friction', 'identified')
 
     def relative(self, model: PredictingModel) -> float:
         """

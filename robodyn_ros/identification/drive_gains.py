@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from robodyn_ros.arguments import checked_number
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding, warning
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification.drive_terms import DriveTerms
@@ -25,6 +24,7 @@ from robodyn_ros.identification.parameters import bare_base_parameters
 from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.identification.rows import Rows, TrainingData, payload_columns
 from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 from robodyn_ros.threads import one_thread
 
@@ -49,7 +49,7 @@ _FLOOR = 0.003
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DriveGains(ArrayRecord):
+class DriveGains(Record):
     """
     Torque for a unit of recorded effort.
 

@@ -15,7 +15,6 @@ from typing import Literal
 
 import numpy as np
 
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding, differs_from_zero, note, warning
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.identification.drive_terms import DriveTerms
@@ -26,6 +25,7 @@ from robodyn_ros.identification.prior import Prior, prior_pseudo_inertia
 from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.identification.rows import LEAST_ROWS, Rows, TrainingData
 from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 from robodyn_ros.threads import one_thread
 
@@ -59,7 +59,7 @@ _LARGEST_REMAINDER = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointEffort(ArrayRecord):
+class JointEffort(Record):
     """
     What the effort of one joint is.
 
@@ -100,6 +100,8 @@ class JointEffort(ArrayRecord):
     delay: float = float('nan')
     delay_deviation: float = float('nan')
 
+    _columns = ('joint', 'unit', 'factor', 'is_inverted', 'gravity', 'friction', 'offset')
+
     @property
     def is_inverted(self) -> bool:
         """Whether its sign is wrong."""
@@ -107,7 +109,7 @@ class JointEffort(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class EffortFindings(ArrayRecord):
+class EffortFindings(Record):
     """
     What the efforts of an arm are.
 
@@ -124,6 +126,12 @@ class EffortFindings(ArrayRecord):
     delay: float
     delay_deviation: float
     findings: tuple[Finding, ...]
+
+    _keys = {
+        'delay': 'delay_s',
+        'delay_deviation': 'delay_deviation_s',
+        'effort_scale': 'effort_scale',
+    }
 
     def __repr__(self) -> str:
         units = ', '.join(f'{each.joint}: {each.unit}' for each in self.joints)

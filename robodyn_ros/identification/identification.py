@@ -6,7 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding
 from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
 from robodyn_ros.identification.drive_terms import DriveTerms
@@ -28,11 +27,12 @@ from robodyn_ros.identification.urdf_output import (
 )
 from robodyn_ros.model import RobotModel
 from robodyn_ros.parameters import BaseParameters
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointFriction(ArrayRecord):
+class JointFriction(Record):
     """
     Friction of n joints beside the rigid body's torque.
 
@@ -58,7 +58,7 @@ class JointFriction(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Identification(ArrayRecord):
+class Identification(Record):
     """
     What ``identify`` found.
 

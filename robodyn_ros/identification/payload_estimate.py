@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding, differs_from_zero, note, warning
 from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification.drive_terms import DriveTerms
@@ -37,6 +36,7 @@ from robodyn_ros.identification.rows import (
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.parameters import regressor
 from robodyn_ros.payload import Payload
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray, inertia_tensor
 from robodyn_ros.threads import one_thread
 
@@ -69,7 +69,7 @@ _MARGIN = 0.1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PayloadEstimate(ArrayRecord):
+class PayloadEstimate(Record):
     """
     What the tip link carries.
 

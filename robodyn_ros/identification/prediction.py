@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.interpolate import CubicSpline
 
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.preparation import (
     Band,
@@ -22,6 +21,7 @@ from robodyn_ros.identification.recording import Recording
 from robodyn_ros.identification.rows import Rows, rows_of
 from robodyn_ros.model import RobotModel
 from robodyn_ros.parameters import BaseParameters
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
 _LOWEST_CUTOFF = 5.0
@@ -29,7 +29,7 @@ _ROWS_PER_CUTOFF = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Prediction(ArrayRecord):
+class Prediction(Record):
     """
     Predicted and measured efforts of n joints at K times.
 
@@ -63,7 +63,7 @@ class Prediction(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class DriveModel(ArrayRecord):
+class DriveModel(Record):
     """
     All that the effort follows from: bodies, drive terms, and how well they are known.
 

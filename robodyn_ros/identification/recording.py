@@ -18,7 +18,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.arguments import checked_type, float_array
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding, note, warning
 from robodyn_ros.description.source import refuse_device
 from robodyn_ros.errors import (
@@ -32,6 +31,7 @@ from robodyn_ros.errors import (
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.bag import OpenedBag, is_bag, opened_bag
 from robodyn_ros.motions.csv_text import of_another_separator
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
 _A_RECORDING = "a Recording, as Recording.from_bag('motion.mcap', model), or several"
@@ -63,7 +63,7 @@ _MESSAGES_FOR_NAMES = 50
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Recording(ArrayRecord):
+class Recording(Record):
     """
     Positions, velocities and efforts of n joints at N times.
 

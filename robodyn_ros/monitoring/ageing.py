@@ -25,10 +25,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import t as student
 
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding, Level, differs_from_zero, warning
 from robodyn_ros.identification import Identification
 from robodyn_ros.monitoring.motion_terms import TERMS, MotionTerms
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
 REFERENCE, WINDOW = 10, 10
@@ -58,7 +58,7 @@ _HUBER = 3.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Motion(ArrayRecord):
+class Motion(Record):
     """
     One motion of a history.
 
@@ -83,7 +83,7 @@ class Motion(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Condition(ArrayRecord):
+class Condition(Record):
     """
     What a history says of an arm of n joints.
 

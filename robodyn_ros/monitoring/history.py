@@ -47,7 +47,7 @@ _SHAPES: dict[str, tuple[int, ...]] = {
     'payload': (4,),
     'payload_deviation': (4,),
 }
-_HINTS = get_type_hints(MotionTerms)
+_HINTS = {each.name: get_type_hints(MotionTerms)[each.name] for each in fields(MotionTerms)}
 
 
 @dataclass(frozen=True)

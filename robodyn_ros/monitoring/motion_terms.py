@@ -19,7 +19,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification import Identification, Recording
 from robodyn_ros.identification.noise import (
@@ -37,6 +36,7 @@ from robodyn_ros.identification.rows import (
     rows_of,
     with_payload_parameters,
 )
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 from robodyn_ros.threads import one_thread
 
@@ -60,7 +60,7 @@ _LEAST_FRICTION = 1e-3  # of the rms torque: less friction than that is none to 
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MotionTerms(ArrayRecord):
+class MotionTerms(Record):
     """
     How far the drives of n joints are from the identified model in one motion.
 

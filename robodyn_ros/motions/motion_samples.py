@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import InvalidArgument, MalformedData
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
 _ORDER = 4
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MotionSamples(ArrayRecord):
+class MotionSamples(Record):
     """
     A motion of n joints at N times.
 

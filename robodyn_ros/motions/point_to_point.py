@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_number
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.dynamics import friction_torque, inverse_dynamics
 from robodyn_ros.errors import Overload
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.motion_samples import MotionSamples
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
 LARGEST_TURN = 1.0
@@ -37,7 +37,7 @@ _LARGEST_DERIVATIVES = np.array([15 / 8, 10 / np.sqrt(3), 60.0, 360.0])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PointToPoint(ArrayRecord):
+class PointToPoint(Record):
     """
     A motion from rest to rest along a quintic, all joints at the same time.
 

@@ -17,10 +17,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.arguments import checked_array, checked_number
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import RobotModel, checked_model
-from robodyn_ros.notebook import Rows, Table, Tabular
 from robodyn_ros.parameters.combinations import (
     LengthStyle,
     LinearCombination,
@@ -30,6 +28,7 @@ from robodyn_ros.parameters.combinations import (
 from robodyn_ros.parameters.elimination import Elimination, eliminations
 from robodyn_ros.parameters.regressor import StandardParameters, excitation
 from robodyn_ros.parameters.regrouping import Monomial, evaluated, lengths, regrouped
+from robodyn_ros.record import Record, Rows, Table
 from robodyn_ros.spatial import FloatArray
 
 # The count is also taken at tolerances so many times smaller and larger: a geometry within that
@@ -38,7 +37,7 @@ _TOLERANCE_RANGE = 1e3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BaseParameters(ArrayRecord, Tabular):
+class BaseParameters(Record):
     """
     The base (minimal) inertial parameters of a model.
 
@@ -386,8 +385,29 @@ def parameters_record(base: BaseParameters) -> dict[str, Any]:
         'conditioning': base.conditioning,
         'residual': base.residual,
         'lengths': lengths,
-        'parameters': [expression.as_dict() for expression in base.expressions],
+        'parameters': [_expression_record(each) for each in base.expressions],
         'no_effect': list(base.no_effect),
+    }
+
+
+def _expression_record(found: LinearCombination) -> dict[str, Any]:
+    return {
+        'name': found.name,
+        'link': found.link,
+        'unit': found.unit,
+        'value': found.value,
+        'expression': found.text(),
+        'terms': [
+            {
+                'parameter': name,
+                'coefficient': found.number_of(coefficient),
+                'polynomial': [
+                    {'factor': factor, 'lengths': list(monomial)}
+                    for monomial, factor in coefficient.items()
+                ],
+            }
+            for name, coefficient in found.terms.items()
+        ],
     }
 
 

@@ -12,11 +12,10 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.errors import InvalidArgument
-from robodyn_ros.notebook import Row, latex_number, latex_symbol
+from robodyn_ros.record import Record, latex_number, latex_symbol
 
 Coefficient = Mapping[tuple[str, ...], float]
 Polynomial = tuple[tuple[tuple[str, ...], float], ...]
@@ -32,7 +31,7 @@ _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearCombination(ArrayRecord, Row):
+class LinearCombination(Record):
     """
     A base parameter: the linear combination of standard parameters that it stands for.
 
@@ -61,7 +60,7 @@ class LinearCombination(ArrayRecord, Row):
     @property
     def coefficients(self) -> dict[str, float]:
         """Standard parameter to the number it is multiplied by."""
-        return {name: self._value(coefficient) for name, coefficient in self.terms.items()}
+        return {name: self.number_of(coefficient) for name, coefficient in self.terms.items()}
 
     def text(self, lengths: LengthStyle = 'numbers') -> str:
         """
@@ -115,7 +114,7 @@ class LinearCombination(ArrayRecord, Row):
         groups: dict[tuple[Polynomial, bool, str | None], list[str]] = {}
         for name, coefficient in self.terms.items():
             if lengths == 'numbers':
-                coefficient = {(): self._value(coefficient)}
+                coefficient = {(): self.number_of(coefficient)}
             negative = next(iter(coefficient.values())) < 0
             key = tuple(
                 (monomial, _rounded(-factor if negative else factor))
@@ -138,28 +137,8 @@ class LinearCombination(ArrayRecord, Row):
     def __str__(self) -> str:
         return self.text()
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return the expression for JSON: numbers, strings, lists and dicts only."""
-        return {
-            'name': self.name,
-            'link': self.link,
-            'unit': self.unit,
-            'value': self.value,
-            'expression': self.text(),
-            'terms': [
-                {
-                    'parameter': name,
-                    'coefficient': self._value(coefficient),
-                    'polynomial': [
-                        {'factor': factor, 'lengths': list(monomial)}
-                        for monomial, factor in coefficient.items()
-                    ],
-                }
-                for name, coefficient in self.terms.items()
-            ],
-        }
-
-    def _value(self, coefficient: Coefficient) -> float:
+    def number_of(self, coefficient: Coefficient) -> float:
+        """Return a coefficient's value with this robot's lengths."""
         return sum(
             factor * prod(self.lengths[name] for name in monomial)
             for monomial, factor in coefficient.items()

@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.model import RobotModel, model_states
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray, cross, inertia_tensor, skew
 
 EXCITATION_SEED = 1988
@@ -164,7 +164,7 @@ def _matrix_times(matrix: NDArray, vector: NDArray) -> NDArray:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class StandardParameters(ArrayRecord):
+class StandardParameters(Record):
     """
     Ten parameters a link; on request rotor inertia Ia, viscous Fv and Coulomb friction Fc.
 

@@ -26,7 +26,6 @@ from robodyn_ros.analysis.ranges import Ranges, ranges
 from robodyn_ros.analysis.ratios import LargestRatios, largest_ratios
 from robodyn_ros.analysis.simplification import SimplifiedModel, simplified_model
 from robodyn_ros.analysis.trajectory_split import TrajectorySplit, split_along
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.compiled import RIGID_BODY, CompiledModel, compile_model
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.description.chain import Chain, checked_chain
@@ -43,6 +42,7 @@ from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import example_motion
 from robodyn_ros.parameters.base_parameters import BaseParameters, base_parameters
+from robodyn_ros.record import Record
 from robodyn_ros.report.residual import Residual, conversion_residual
 from robodyn_ros.report.text import NOISE
 from robodyn_ros.spatial import FloatArray
@@ -89,7 +89,7 @@ _SHORTEST_SLIDE = 0.1  # [m]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MotionTorques(ArrayRecord):
+class MotionTorques(Record):
     """
     The torque along a motion, and what it is made of: arrays (N, n) [N m or N].
 
@@ -120,7 +120,7 @@ class MotionTorques(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CouplingMap(ArrayRecord):
+class CouplingMap(Record):
     """
     k_ij over the positions of two joints, the others in the middle of their limits.
 
@@ -142,7 +142,7 @@ class CouplingMap(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class JointSpaceCoupling(ArrayRecord):
+class JointSpaceCoupling(Record):
     """
     Mean and largest k_ij (n, n) of ``samples`` scattered positions, and maps of some pairs.
 

@@ -9,7 +9,6 @@ from typing import Literal, get_args
 import numpy as np
 
 from robodyn_ros.arguments import checked_type
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.control.control_stack import continuous_joints, control_law
 from robodyn_ros.control.core_binding import core, core_arm, core_law
 from robodyn_ros.control.law import FOLLOWING, Mode
@@ -20,6 +19,7 @@ from robodyn_ros.errors import InvalidArgument, NoSolution
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import known_effort_limits
+from robodyn_ros.record import Record
 from robodyn_ros.simulation.arm import ArmSimulation
 from robodyn_ros.spatial import FloatArray
 
@@ -35,7 +35,7 @@ LARGEST_VELOCITY = 1e3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SimulatedMotion(ArrayRecord):
+class SimulatedMotion(Record):
     """
     What an arm did at N times.
 

@@ -23,10 +23,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_gains, checked_states
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.dynamics import gravity_torque, smooth_friction_torque
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions.point_to_point import known_effort_limits
+from robodyn_ros.record import Record
 from robodyn_ros.simulation.arm import ArmSimulation
 from robodyn_ros.simulation.closed_loop import SimulatedMotion
 from robodyn_ros.spatial import FloatArray
@@ -36,7 +36,7 @@ FRICTION_VELOCITY = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Drive(ArrayRecord):
+class Drive(Record):
     """
     The drives of an arm; without more than a model, they are torque sources.
 

@@ -144,7 +144,7 @@ def test_torques_take_the_rotors_along(tmp_path):
     [
         ('joint9=1', "--rotor-inertia: 'joint9'; allowed: one of 'joint1'"),
         ('joint1=-1', "rotor inertia of joint 'joint1': -1.0; allowed: zero or more"),
-        ('joint1', "'joint1' is not JOINT=INERTIA"),
+        ('joint1', "'joint1' is not JOINT=VALUE"),
     ],
 )
 def test_rotors_that_cannot_be_are_refused_by_name(text, said):

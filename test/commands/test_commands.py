@@ -18,6 +18,7 @@ from urdf_parts import joint, link, robot
 import robodyn_ros as rd
 from robodyn_ros.cli import robodyn
 from robodyn_ros.commands.motion import FRICTION_VELOCITY
+from robodyn_ros.control.feedforward_efforts import ERROR_FRACTION
 from robodyn_ros.motions import table_as_csv
 
 PUMA = 'urdf/puma560.urdf'
@@ -64,6 +65,24 @@ def test_torque_turns_a_motion_into_torques(motion, tmp_path):
     record = json_of('torque', PUMA, path)
     np.testing.assert_array_equal(record['torque'], expected)
     assert record['units'] == ['N m'] * 6
+
+
+def test_torque_says_the_largest_and_writes_json_or_csv_where_it_is_told_to(motion, tmp_path):
+    path, expected = motion
+    output = tmp_path / 'torques'
+    said = output_of('torque', PUMA, path, '-o', output, '--json').splitlines()
+    assert said[0].split() == ['joint', 'largest', 'torque'] and len(said) == 1 + 6 + 1
+    assert said[2] == f"'joint2'  {np.abs(expected[:, 1]).max():.4g} N m"
+    record = output.read_text()
+    np.testing.assert_array_equal(json.loads(record)['torque'], expected)
+    assert record.count('\n') == 1
+    assert output_of('torque', PUMA, path, '-o', '-') == output_of('torque', PUMA, path)
+
+
+def test_help_says_the_numbers_that_are_taken():
+    text = ' '.join(output_of('torque', '--help').split())
+    assert f'tanh(velocity / {FRICTION_VELOCITY:g})' in text
+    assert f'{ERROR_FRACTION:f}'.rstrip('0') + ' of the effort limits' in text
 
 
 def test_gravity_and_friction_reach_the_torque(motion):
@@ -150,6 +169,10 @@ def test_simulated_arm_follows_and_writes_what_it_did(tmp_path):
     assert max(each['largest_error'] for each in held['joints']) > 0.5
     assert held['duration'] == pytest.approx(tracked['duration'])
     assert json_of('torque', PUMA, path)['derived'] == 'accelerations'
+    # Its text on standard output leaves what it says for standard error.
+    answer = invoked('simulate', PUMA, '-o', '-')
+    assert answer.stdout == path.read_text()
+    assert 'largest error' in answer.stderr and 'joint6' in answer.stderr
 
 
 @pytest.mark.longer
@@ -270,7 +293,7 @@ for words in (['dh'], ['check'], ['params'], ['torque', {str(path)!r}],
               ['export', '-o', {str(tmp_path)!r}]):
     assert code(words[0], {PUMA!r}, *words[1:])[0] == 0, words
 status, output = code('demo')
-assert status == 1 and 'needs ROS 2' in output, output
+assert status == 2 and 'ROS 2 is needed' in output, output
 assert not any(name.split('.')[0] == 'rclpy' for name in sys.modules)
 """
     subprocess.run([sys.executable, '-c', code], check=True)
@@ -306,7 +329,9 @@ def test_simulation_says_how_long_an_effort_limit_was_reached(tmp_path):
     limited = json_of('simulate', path, '--motion', fast)['joints'][0]
     assert limited['largest_torque'] == 9.0
     assert 0 < limited['time_at_effort_limit'] < 1
-    assert 'its effort limit' in output_of('simulate', path, '--motion', fast)
+    said = output_of('simulate', path, '--motion', fast).splitlines()
+    assert said[1].endswith('at its effort limit')
+    assert said[2].endswith(f'{limited["time_at_effort_limit"]:.0%} of the time')
     free = json_of('simulate', path, '--motion', fast, '--ignore-effort-limits')
     assert free['joints'][0]['largest_torque'] > 9.0
 
@@ -331,7 +356,7 @@ def test_node_goes_on_as_the_node_with_its_own_arguments(monkeypatch):
 def test_node_without_ros_says_what_is_missing(monkeypatch):
     monkeypatch.setattr('importlib.util.find_spec', lambda name: None)
     result = invoked('node')
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert 'rclpy is not there' in result.output and 'make setup' in result.output
 
 

@@ -36,7 +36,8 @@ def test_it_says_what_it_bears_and_appends_to_the_history(folder, tmp_path):
     history = tmp_path / 'arm.jsonl'
     said = output_of(*arguments(folder, '0.csv', '1.csv'), '--history', history)
     assert '2 motions, 2 of them new' in said
-    assert 'Nothing that these motions bear.' in said
+    assert 'No change beyond normal scatter.' in said
+    assert '15 motions in which a joint moves enough are wanted' in said
     found = Identification.load(folder / 'found.yaml')
     assert [x.source for x in read_history(history, found).motions] == ['0.csv', '1.csv']
     again = invoked(*arguments(folder, '1.csv'), '--history', history)
@@ -62,6 +63,8 @@ def test_a_page_and_json_come_of_the_history_alone(folder, tmp_path):
     assert len(record['friction']) == 3
     text = page.read_text()
     assert text.count('<svg') == 4 and '<script' not in text
+    name = Identification.load(folder / 'found.yaml').model.name
+    assert name and f'<bdi>{name}</bdi>: how it ages' in text
     assert 'http://' not in text.replace('http://www.w3.org', '') and 'https://' not in text
 
 
@@ -112,6 +115,11 @@ def test_names_reach_the_page_escaped(folder, tmp_path):
 
 def test_neither_recording_nor_history_is_an_error(folder):
     assert invoked(*arguments(folder)).exit_code == 2
+
+
+def test_the_baseline_must_be_given(folder):
+    answer = invoked('monitor', folder / '0.csv')
+    assert answer.exit_code == 2 and "Missing option '--model'" in answer.output
 
 
 def test_findings_are_json(folder, tmp_path):

@@ -41,7 +41,7 @@ def test_trajectory_comes_out_faster_with_effort(slow, tmp_path, model):
     fast, picture = tmp_path / 'fast.yaml', tmp_path / 'fast.png'
     answer = invoked('retime', ARM, slow, '-o', fast, '--plot', picture, *LIMITS)
     assert answer.exit_code == 0, answer.output
-    assert '8 s before, ' in answer.output and 'limit binds for' in answer.output
+    assert '8 s before, ' in answer.output and 'limits that bind' in answer.output
     message = yaml.safe_load(fast.read_text())
     last = message['points'][-1]['time_from_start']
     assert last['sec'] + 1e-9 * last['nanosec'] < 4.0
@@ -110,6 +110,36 @@ def test_with_a_goal_alone_the_point_on_the_way_is_passed_by(slow, tmp_path):
     points = np.array([point['positions'] for point in yaml.safe_load(fast.read_text())['points']])
     np.testing.assert_allclose(points[[0, -1]], POINTS[[0, 2]], atol=1e-9)
     assert np.abs(points - POINTS[1]).max(axis=1).min() > 0.1
+
+
+def test_a_limit_of_one_joint_by_its_name_leaves_the_others_as_they_are(slow, model):
+    given, named, each = (
+        json.loads(invoked('retime', ARM, slow, '--json', *limits).stdout)
+        for limits in (
+            (),
+            ('--effort-limit', 'joint2=60'),
+            [
+                word
+                for limit in np.where(np.arange(6) == 1, 60, model.effort_limits)
+                for word in ('--effort-limit', limit)
+            ],
+        )
+    )
+    assert given['duration'] < named['duration']
+    assert named == each
+    told = [joint for joint in named['joints'] if 'effort' in joint['at_limits']]
+    assert [joint['name'] for joint in told] == ['joint2']
+    assert told[0]['effort_share'] == pytest.approx(1.0, abs=1e-2)
+    refused = error_of('retime', ARM, slow, '--jerk-limit', 'joint2=60')
+    assert "--jerk-limit: no value for 'joint1', " in refused
+
+
+def test_text_on_standard_output_leaves_words_for_standard_error(slow, tmp_path):
+    fast = tmp_path / 'fast.yaml'
+    said = invoked('retime', ARM, slow, *LIMITS, '-o', fast).stdout
+    answer = invoked('retime', ARM, slow, *LIMITS, '-o', '-')
+    assert answer.stdout == fast.read_text()
+    assert answer.stderr == said.replace(said.splitlines()[-1] + '\n', '')
 
 
 def test_jerk_limit_says_what_it_costs(slow):

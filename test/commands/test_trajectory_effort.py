@@ -63,6 +63,10 @@ def test_json_says_what_was_inserted_and_how_far_it_is_off(given):
     assert fine['inserted'] > coarse['inserted'] > 0
     assert max(fine['largest_error'].values()) <= 0.01
     assert list(fine['largest_torque']) == list(model.joint_names)
+    first, *others = model.joint_names
+    one = filled(path, '--error-bound', f'{first}=1e-5')['largest_error']
+    assert one[first] <= 1e-5 < coarse['largest_error'][first]
+    assert max(one[name] for name in others) > 1e-5
     assert len(fine['effort']) == len(fine['time']) == 2 + fine['inserted']
 
 

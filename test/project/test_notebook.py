@@ -14,7 +14,7 @@ from robots import two_link_urdf
 import robodyn_ros as rd
 from robodyn_ros import analysis
 from robodyn_ros.analysis.ratios import largest_ratios
-from robodyn_ros.notebook import latex_number, latex_symbol, latex_text
+from robodyn_ros.record import latex_number, latex_symbol, latex_text
 
 WITH_PRISMATIC = 'urdf/stanford.urdf'
 

@@ -15,6 +15,7 @@ from robots import public_urdf, two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros import errors, identification
+from robodyn_ros.record import Record
 
 # What users may rely on, as they read it: names, order, kinds and defaults. Whoever changes a line
 # writes it into CHANGELOG.rst under "Breaking".
@@ -55,7 +56,6 @@ CompiledModel.with_gravity(self, gravity)
 CompiledModel.with_model(self, model)
 CompiledModel.with_payload(self, payload)
 DHTable.standard(self)
-Finding.as_dict(self)
 RobotModel.from_chain(chain, *, gravity=None)
 RobotModel.from_mjcf(path, *, base_link=None, tip_link=None, gravity=None, \
 locked_positions=None, mimic='error', inferred_inertia='finding')
@@ -166,6 +166,13 @@ def test_a_public_class_has_these_attributes_and_no_others():
 
 def test_the_public_classes_have_these_methods_and_no_others():
     assert set(public_methods()) == names_in(METHODS)
+
+
+def test_every_record_goes_to_json_and_back_and_shows_as_tables():
+    methods = {name for name in vars(Record) if not name.startswith('_')}
+    assert methods == {'as_dict', 'to_json', 'from_json', 'tables', 'as_text'}
+    for name in ('BaseParameters', 'DHTable', 'Finding', 'Payload', 'RobotModel', 'TimedMotion'):
+        assert issubclass(getattr(rd, name), Record), name
 
 
 def documented(docstring: str, section: str) -> list[str]:

@@ -13,7 +13,6 @@ from robots import public_urdf, two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.analysis.joint_space import JointSpace
-from robodyn_ros.array_record import ArrayRecord, ReadOnlyMapping, read_only
 from robodyn_ros.control.contact import ContactThresholds, KnownResidual, TipWrench
 from robodyn_ros.control.contact_thresholds import ObservedRecording
 from robodyn_ros.control.load import GravityChange, Load
@@ -24,6 +23,7 @@ from robodyn_ros.description.chain import Chain
 from robodyn_ros.identification.command_check import CommandCheck, JointCommand
 from robodyn_ros.identification.comparison import RecordingErrors
 from robodyn_ros.identification.drive_gains import DriveGains
+from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.effort_examination import EffortFindings, JointEffort
 from robodyn_ros.identification.exciting_motion.excitation import Excitation, Rest
 from robodyn_ros.identification.exciting_motion.fourier import FourierMotion
@@ -43,6 +43,7 @@ from robodyn_ros.monitoring.ageing import Condition, Motion
 from robodyn_ros.monitoring.motion_terms import MotionTerms
 from robodyn_ros.motions import MotionSamples
 from robodyn_ros.motions.point_to_point import suitable_motion
+from robodyn_ros.record import ReadOnlyMapping, Record, read_only
 from robodyn_ros.report.facts import CouplingMap, JointSpaceCoupling, MotionTorques
 from robodyn_ros.simulation.closed_loop import SimulatedMotion
 from robodyn_ros.simulation.drive import Drive
@@ -57,7 +58,7 @@ def loaded():
     model = rd.RobotModel.from_chain(chain)
     base = rd.base_parameters(model)
     motion_terms = MotionTerms(*[TIME] * 10, 0.0, 5.0, '')
-    drive_model = DriveModel(model, (), TIME, TIME, TABLE, TIME, None)
+    drive_model = DriveModel(model, DriveTerms(), TIME, base, TABLE, TIME, TIME)
     return {
         'chain': chain,
         'body': chain.bodies[1],
@@ -96,11 +97,11 @@ def loaded():
         ),
         'recording': Recording(('j1', 'j2'), TIME, TABLE, TABLE, TABLE),
         'prediction': Prediction(TIME, TABLE, TABLE, TABLE, TABLE > 0.0, 5.0),
-        'joint friction': JointFriction(TIME, TIME, TABLE, TIME, TIME),
+        'joint friction': JointFriction(TIME, TIME, TABLE, TIME, 0.1),
         'recording errors': RecordingErrors('training', False, ('j1', 'j2'), *[TIME] * 8),
         'drive model': drive_model,
         'identification': Identification(
-            model, drive_model, TIME, TABLE, None, None, None, None, (), (), (), 5.0, True, ''
+            model, drive_model, (), TABLE, TIME, TIME, 0.1, 0.1, (), (), (), 5.0, True, ''
         ),
         'joint command': JointCommand('j1', 'j2', -2.0, 0.1, 0.5, 0.001),
         'command check': CommandCheck((JointCommand('j1', 'j1', 2.0, 0.1, 0.5, 0.0),), ()),
@@ -123,7 +124,7 @@ def loaded():
         'motion terms': motion_terms,
         'motion': Motion(motion_terms, 'a.csv', 0.0),
         'condition': Condition(('j1', 'j2'), (), *[TIME] * 6, 0.1, 0.1, 5, TABLE, TABLE),
-        'timed motion': TimedMotion(('j1', 'j2'), TIME, *[TABLE] * 4, TIME),
+        'timed motion': TimedMotion(('j1', 'j2'), TIME, *[TABLE] * 4, TIME, rms_effort=TIME),
         'known residual': KnownResidual(TIME, 1e-4),
         'servo gains': ServoGains(('j1', 'j2'), TIME[:2], TIME[:2]),
         'servo offset': ServoOffset(TIME, TABLE, TIME),
@@ -137,7 +138,12 @@ KINDS = list(loaded())
 
 def test_every_record_of_arrays_is_tried_here():
     tried = {type(record) for record in loaded().values()}
-    assert set(ArrayRecord.__subclasses__()) <= tried
+    elsewhere = {
+        each
+        for each in Record.__subclasses__()
+        if 'analysis' in each.__module__ or each.__module__.startswith('robodyn_ros.commands.')
+    }
+    assert set(Record.__subclasses__()) <= tried | elsewhere
 
 
 @pytest.mark.longer
@@ -156,6 +162,14 @@ def test_pickles_and_deep_copies_are_equal():
         for twin in (pickle.loads(pickle.dumps(record)), copy.deepcopy(record), copy.copy(record)):
             assert type(twin) is type(record), kind
             assert twin == record, kind
+
+
+def test_json_goes_both_ways():
+    for kind in KINDS:
+        record = loaded()[kind]
+        if not isinstance(record, Record):
+            continue
+        assert type(record).from_json(record.to_json()) == record, kind
 
 
 def test_a_record_prints_in_one_line():

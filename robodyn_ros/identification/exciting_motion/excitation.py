@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array, checked_number, checked_type
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding, note, warning
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification.exciting_motion.fourier import FourierMotion, Shapes
@@ -34,6 +33,7 @@ from robodyn_ros.identification.progress import Progress, reporting
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import PointToPoint
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 from robodyn_ros.threads import one_thread
 
@@ -57,7 +57,7 @@ _Allowed = Callable[[PointToPoint], bool]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Excitation(ArrayRecord):
+class Excitation(Record):
     """
     A motion from rest to rest that shows an arm's parameters, and what it will show.
 
@@ -357,7 +357,7 @@ def _left_out(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rest(ArrayRecord):
+class Rest(Record):
     """
     Standing still.
 

@@ -24,8 +24,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import null_space
 
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.identification.exciting_motion.motion_limits import MotionLimits
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
 # Samples per harmonic: of what must hold at every time, and of what a search goes by.
@@ -36,7 +36,7 @@ _BISECTIONS = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FourierMotion(ArrayRecord):
+class FourierMotion(Record):
     """
     One period of a Fourier series for each of n joints.
 

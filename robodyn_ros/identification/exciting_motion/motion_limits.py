@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import float_array
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.description.records import Finding, note
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
 POSITION_FRACTION = 0.95
@@ -32,7 +32,7 @@ ASSUMED_VELOCITY = (1.0, 0.25)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MotionLimits(ArrayRecord):
+class MotionLimits(Record):
     """
     What a motion stays within.
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array, checked_sequence
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.errors import InvalidArgument, NoSuchName
 from robodyn_ros.model import RobotModel
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray, cross
 
 SPACING = 0.05
@@ -21,7 +21,7 @@ SPACING = 0.05
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinkPoint(ArrayRecord):
+class LinkPoint(Record):
     """
     A ball fixed to a link, to be kept out of obstacles.
 
@@ -46,7 +46,7 @@ class LinkPoint(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class HalfSpace(ArrayRecord):
+class HalfSpace(Record):
     """
     What lies behind a plane: ``normal . p < offset``; a table is ``HalfSpace((0, 0, 1), 0.0)``.
 
@@ -87,7 +87,7 @@ class HalfSpace(ArrayRecord):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Box(ArrayRecord):
+class Box(Record):
     """
     A box, which may be turned.
 
@@ -148,7 +148,7 @@ Obstacle = HalfSpace | Box
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class WatchedPoints(ArrayRecord):
+class WatchedPoints(Record):
     """
     Points of an arm that are kept out of obstacles.
 

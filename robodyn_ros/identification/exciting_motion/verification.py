@@ -17,11 +17,11 @@ from typing import Protocol
 
 import numpy as np
 
-from robodyn_ros.array_record import ArrayRecord
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.identification.exciting_motion.motion_limits import MotionLimits
 from robodyn_ros.identification.exciting_motion.obstacles import Region
 from robodyn_ros.model import RobotModel
+from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray, inertia_tensor
 
 # Sampled until what may happen between samples is less than this part of the effort limits, or
@@ -59,7 +59,7 @@ class Segment(Protocol):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LimitUse(ArrayRecord):
+class LimitUse(Record):
     """
     What a motion asks for at most, at every time: no samples between which it could be more.
 
