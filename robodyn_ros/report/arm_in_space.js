@@ -6,6 +6,7 @@
 (() => {
   const arm = JSON.parse(document.getElementById('arm-numbers').textContent);
   const figure = document.getElementById('in-space');
+  const page = document.documentElement.classList;
   const canvases = [...document.querySelectorAll('canvas')];
   const rows = [...figure.querySelectorAll('.joint')];
   const n = arm.a.length;
@@ -362,13 +363,13 @@
   const shown = name => (canvas.dataset.layers ? canvas.dataset.layers === name : chosen(name));
   const drawn = i => arm.moments[i][3] > 0 && !arm.far[i];
 
-  function draw(density = window.devicePixelRatio || 1) {
+  function draw() {
     const pose = posed(), torques = told ? told.torques : gravityTorques(pose.frames);
     see(pose);
     colors = Object.fromEntries(
       ['text', 'muted', 'grid', 'paper', 'body', 'blue', 'orange', 'red', 'green']
         .map(name => [name, ink(name)]));
-    for (canvas of canvases) drawOn(density, pose, torques);
+    for (canvas of canvases) drawOn(pose, torques);
     const left = arm.ellipsoids.flatMap((_, i) => (arm.too_large[i] ? [`q${i + 1}`] : []));
     const note = figure.querySelector('.too-large');
     note.hidden = !left.length || !chosen('ellipsoids');
@@ -389,7 +390,8 @@
     figure.querySelector('.tip').textContent = pose.tip[1].map(x => written(x, 4)).join(', ');
     figure.dataset.tip = JSON.stringify(pose.tip[1]);
   }
-  function drawOn(density, pose, torques) {
+  function drawOn(pose, torques) {
+    const density = page.contains('printed') ? 3 : window.devicePixelRatio || 1;
     paper = canvas.getContext('2d');
     width = canvas.clientWidth;
     height = canvas.clientHeight;
@@ -476,11 +478,11 @@
   // What is folded away on a screen is read on paper, and paper is light.
   addEventListener('beforeprint', () => {
     for (const each of document.querySelectorAll('details:not(.formulas)')) each.open = true;
-    document.documentElement.classList.add('printed');
-    draw(3);
+    page.add('printed');
+    draw();
   });
   addEventListener('afterprint', () => {
-    document.documentElement.classList.remove('printed');
+    page.remove('printed');
     draw();
   });
   for (const each of document.querySelectorAll('.drawn[hidden]')) each.hidden = false;
