@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.errors import InvalidArgument, NonFiniteValue, WrongType
+from robodyn_ros.errors import InvalidArgument, NonFiniteValue, Phrase, WrongType
 from robodyn_ros.spatial import FloatArray
 
 T = TypeVar('T')
@@ -72,7 +72,7 @@ def checked_array(name: str, values: ArrayLike, shape: tuple[int, ...]) -> Float
     """
     array = _finite_floats(name, values)
     if array.shape != shape:
-        raise InvalidArgument(f'argument {name}', f'shape {array.shape}', f'shape {shape}')
+        raise InvalidArgument(f'argument {name}', Phrase(f'shape {array.shape}'), f'shape {shape}')
     return array
 
 
@@ -101,7 +101,7 @@ def checked_gains(name: str, values: ArrayLike, n: int) -> FloatArray:
     array = np.atleast_1d(_finite_floats(name, values))
     if array.shape not in ((1,), (n,)):
         allowed = f'1 or {n}, one for each joint'
-        raise InvalidArgument(f'argument {name}', f'{array.size} values', allowed)
+        raise InvalidArgument(f'argument {name}', Phrase(f'{array.size} values'), allowed)
     if (array < 0.0).any():
         raise InvalidArgument(f'argument {name}', array.tolist(), 'each zero or more')
     return np.broadcast_to(array, n)
@@ -121,11 +121,13 @@ def checked_states(n: int, **arrays: ArrayLike) -> list[FloatArray]:
         array = _finite_floats(name, values)
         allowed = f'shape ({n},) or (N, {n})'
         if array.ndim not in (1, 2) or array.shape[-1] != n:
-            raise InvalidArgument(f'argument {name}', f'shape {array.shape}', allowed)
+            raise InvalidArgument(f'argument {name}', Phrase(f'shape {array.shape}'), allowed)
         if checked and array.shape != checked[0].shape:
             first = next(iter(arrays))
             raise InvalidArgument(
-                f'argument {name}', f'shape {array.shape}', f'that of {first}, {checked[0].shape}'
+                f'argument {name}',
+                Phrase(f'shape {array.shape}'),
+                f'that of {first}, {checked[0].shape}',
             )
         checked.append(array)
     return checked
@@ -162,7 +164,7 @@ def checked_wrench(tip_wrench: ArrayLike, q: FloatArray) -> FloatArray:
     wrench = _finite_floats('tip_wrench', tip_wrench)
     if wrench.shape not in ((6,), (*q.shape[:-1], 6)):
         allowed = 'shape (6,)' if q.ndim == 1 else f'shape (6,) or ({len(q)}, 6)'
-        raise InvalidArgument('argument tip_wrench', f'shape {wrench.shape}', allowed)
+        raise InvalidArgument('argument tip_wrench', Phrase(f'shape {wrench.shape}'), allowed)
     return wrench
 
 

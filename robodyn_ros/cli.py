@@ -132,7 +132,7 @@ def _in_options(error: RobodynError | OSError) -> str:
     if error.choice is not None:
         argument, value = error.choice
         allowed += f', unless {_OPTIONS[argument]} {value}'
-    return str(type(error)(element, error.value, allowed))
+    return str(type(error)(element, error.value, allowed, unit=error.unit))
 
 
 if __name__ == '__main__':

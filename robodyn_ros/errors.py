@@ -12,6 +12,13 @@ from typing import Any
 import numpy as np
 
 _LONGEST_VALUE = 120
+_LONGEST_PHRASE = 400
+
+
+class Phrase(str):
+    """What is wrong in words, where no value is: a message shows it without quotes."""
+
+    __slots__ = ()
 
 
 class RobodynError(Exception):
@@ -23,26 +30,35 @@ class RobodynError(Exception):
     element : str
         What is at fault: ``link 'forearm' mass``, ``parameter kp``, ``argument q``.
     value
-        The value found there; shown shortened where it is long.
+        The value found there, or a ``Phrase``; the message shows it as ``shown`` does.
     allowed : str
         What would have been accepted.
     choice : pair of str, optional
         The argument and its value with which a caller would have had it accepted as it is.
+    unit : str
+        Of the value, where it has one: ``'N m'``.
     """
 
     def __init__(
-        self, element: str, value: Any, allowed: str, choice: tuple[str, str] | None = None
+        self,
+        element: str,
+        value: Any,
+        allowed: str,
+        choice: tuple[str, str] | None = None,
+        unit: str = '',
     ) -> None:
         self.element = element
         self.value = value
         self.allowed = allowed
         self.choice = choice
+        self.unit = unit
         unless = '' if choice is None else f', unless {choice[0]}={choice[1]!r}'
-        super().__init__(f'{element}: {_shortened(value)}; allowed: {allowed}{unless}')
+        super().__init__(f'{element}: {shown(value, unit)}; allowed: {allowed}{unless}')
 
     def __reduce__(self) -> tuple[type[RobodynError], tuple[Any, ...]]:
         given = (self.element, self.value, self.allowed)
-        return type(self), given if self.choice is None else (*given, self.choice)
+        plain = self.choice is None and not self.unit
+        return type(self), given if plain else (*given, self.choice, self.unit)
 
 
 @contextmanager
@@ -58,26 +74,51 @@ def in_file(path: Path) -> Iterator[None]:
                 error.value,
                 error.allowed,
                 error.choice,
+                error.unit,
             )
         raise
 
 
-def _shortened(value: Any) -> str:
-    text = repr(_plain(value))
-    if len(text) <= _LONGEST_VALUE:
-        return text
-    return f'{text[:_LONGEST_VALUE]}... ({len(text)} characters)'
+def shown(value: Any, unit: str = '') -> str:
+    """
+    Return a value as messages show it.
+
+    Numbers have at most six digits, texts are in quotes, but a ``Phrase`` is not; what is long is
+    cut, and nothing of it moves a terminal's cursor.
+    """
+    if isinstance(value, Phrase):
+        text = ''.join(c if c.isprintable() else repr(c)[1:-1] for c in ' '.join(value.split()))
+    else:
+        text = repr(_plain(value))
+    longest = _LONGEST_PHRASE if isinstance(value, Phrase) else _LONGEST_VALUE
+    if len(text) > longest:
+        text = f'{text[:longest]}... ({len(text)} characters)'
+    return f'{text} {unit}' if unit else text
+
+
+def later_than(one: str, late: float) -> str:
+    """Return what a time should be that lies ``late`` [s] before that of the one before it."""
+    has = f'which is {late:.6g} s later' if late > 0.0 else 'which has the same'
+    return f'later than the {one} before it, {has}'
 
 
 def _plain(value: Any) -> Any:
     # NumPy's scalars and arrays as Python's own, so that no message says np.float64(...).
     if isinstance(value, np.generic | np.ndarray):
-        return value.tolist()
+        value = value.tolist()
+    if isinstance(value, float):
+        return _Rounded(value)
     if type(value) in (list, tuple):
         return type(value)(_plain(item) for item in value)
     if type(value) is dict:
         return {_plain(key): _plain(item) for key, item in value.items()}
     return value
+
+
+class _Rounded(float):
+    def __repr__(self) -> str:
+        text = f'{self:.6g}'
+        return repr(float(text)) if abs(self) < 1e6 else text
 
 
 # --- what is read ------------------------------------------------------------------------------

@@ -125,7 +125,7 @@ class RobotModel(Record):
 
     def _joint_row(self, j: int) -> list[str]:
         slides = bool(self.dh.prismatic[j])
-        position, force = ('m', 'N') if slides else ('rad', 'N m')
+        position, force = position_unit(slides), force_unit(slides)
         lower, upper = self.position_limits[j]
         bounded = bool(np.isfinite([lower, upper]).any())
         return [
@@ -491,9 +491,14 @@ class RobotModel(Record):
             They are not n, or one is negative.
         """
         checked = checked_array('rotor_inertia', rotor_inertia, (self.n,))
-        for name, value in zip(self.joint_names, checked.tolist(), strict=True):
+        for name, value, slides in zip(
+            self.joint_names, checked.tolist(), self.dh.prismatic, strict=True
+        ):
             if value < 0:
-                raise InvalidArgument(f'rotor inertia of joint {name!r}', value, 'zero or more')
+                unit = 'kg' if slides else 'kg m²'
+                raise InvalidArgument(
+                    f'rotor inertia of joint {name!r}', value, 'zero or more', unit=unit
+                )
         return replace(self, rotor_inertia=checked)
 
 
@@ -510,6 +515,16 @@ def frame_of_link(model: RobotModel, element: str, link: str) -> tuple[int, Floa
         known = ', '.join(map(repr, model.link_frames))
         raise NoSuchName(element, link, f'one of {known}')
     return model.link_frames[link]
+
+
+def position_unit(prismatic: bool) -> str:
+    """Return the unit of a joint position."""
+    return 'm' if prismatic else 'rad'
+
+
+def force_unit(prismatic: bool) -> str:
+    """Return the unit of a joint's torque or force."""
+    return 'N' if prismatic else 'N m'
 
 
 def possible_range(position_limits: FloatArray, prismatic: np.ndarray) -> FloatArray:

@@ -61,7 +61,7 @@ def payload_parameters(payload: Payload) -> FloatArray:
 
 def _check_plausible(mass: float, inertia: FloatArray) -> None:
     if mass < 0:
-        raise InvalidArgument('payload mass', mass, 'zero or more [kg]')
+        raise InvalidArgument('payload mass', mass, 'zero or more', unit='kg')
     size = float(np.abs(inertia).max())
     if size > 0 and mass == 0:
         raise InvalidArgument('payload inertia', inertia.tolist(), 'zero, as its mass is zero')

@@ -27,11 +27,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.analysis.quantities import force_unit, inertia_unit, symbol
+from robodyn_ros.analysis.quantities import inertia_unit, symbol
 from robodyn_ros.compiled.symbolic.expression import Scalar, sine_and_cosine
 from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
-from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.model import RobotModel, checked_model, force_unit
 from robodyn_ros.record import Record, Rows, latex_number, latex_symbol
 from robodyn_ros.spatial import FloatArray
 

@@ -27,7 +27,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.analysis.quantities import force_unit, inertia_unit, quotient, symbol
+from robodyn_ros.analysis.quantities import inertia_unit, quotient, symbol
 from robodyn_ros.arguments import checked_number
 from robodyn_ros.dynamics.lagrangian_coefficients import (
     christoffel_symbols,
@@ -35,7 +35,7 @@ from robodyn_ros.dynamics.lagrangian_coefficients import (
     inertial_coefficients,
 )
 from robodyn_ros.errors import InvalidArgument
-from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.model import RobotModel, checked_model, force_unit
 from robodyn_ros.record import Record, Table
 from robodyn_ros.spatial import pseudo_inertia
 

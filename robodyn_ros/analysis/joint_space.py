@@ -13,7 +13,7 @@ from scipy.stats import qmc
 
 from robodyn_ros.arguments import checked_type, float_array
 from robodyn_ros.errors import InvalidArgument, NoSuchName
-from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.model import RobotModel, checked_model, position_unit
 from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
@@ -80,12 +80,15 @@ class JointSpace(Record):
             box[model.joint_names.index(name)] = bounds
         turn = np.array([-np.pi, np.pi])
         box = np.where(np.isfinite(box) | model.dh.prismatic[:, None], box, turn)
-        for name, (lower, upper) in zip(model.joint_names, box, strict=True):
+        for name, (lower, upper), slides in zip(
+            model.joint_names, box, model.dh.prismatic, strict=True
+        ):
             if not (np.isfinite([lower, upper]).all() and lower <= upper):
                 raise InvalidArgument(
                     f'position limits of joint {name!r}',
                     (float(lower), float(upper)),
                     'finite ones, the lower not above the upper; see the argument limits',
+                    unit=position_unit(slides),
                 )
         return cls(box[:, 0], box[:, 1])
 

@@ -22,16 +22,6 @@ def symbol(letter: str, *joints: int, of: int | None = None) -> str:
     return written if of is None else f'{written}({of + 1})'
 
 
-def position_unit(prismatic: bool) -> str:
-    """Return the unit of a joint position."""
-    return 'm' if prismatic else 'rad'
-
-
-def force_unit(prismatic: bool) -> str:
-    """Return the unit of a joint's torque or force."""
-    return 'N' if prismatic else 'N m'
-
-
 def acceleration_unit(prismatic: bool) -> str:
     """Return the unit of a joint acceleration."""
     return 'm/s²' if prismatic else 'rad/s²'

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from robodyn_ros.analysis.inertial_characteristics import inertial_characteristics
 from robodyn_ros.analysis.joint_space import Extreme, JointSpace, Limits
-from robodyn_ros.analysis.quantities import force_unit, inertia_unit, position_unit, symbol
+from robodyn_ros.analysis.quantities import inertia_unit, symbol
 from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
-from robodyn_ros.model import Payload, RobotModel
+from robodyn_ros.model import Payload, RobotModel, force_unit, position_unit
 from robodyn_ros.record import Record, Table
 
 

@@ -21,19 +21,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.analysis.inertial_characteristics import inertial_characteristics
 from robodyn_ros.analysis.joint_space import JointSpace, Limits
-from robodyn_ros.analysis.quantities import (
-    acceleration_unit,
-    position_unit,
-    quotient,
-    ratio_unit,
-    symbol,
-)
+from robodyn_ros.analysis.quantities import acceleration_unit, quotient, ratio_unit, symbol
 from robodyn_ros.analysis.ranges import Range
 from robodyn_ros.arguments import checked_array, checked_number, checked_sequence
 from robodyn_ros.dynamics.lagrangian_coefficients import gravitational_coefficients
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.errors import InvalidArgument, NoSuchName
-from robodyn_ros.model import RobotModel, checked_model, model_states
+from robodyn_ros.model import RobotModel, checked_model, model_states, position_unit
 from robodyn_ros.record import Record, Table
 
 Function = Callable[[NDArray], NDArray]

@@ -17,11 +17,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robodyn_ros.analysis.quantities import force_unit, inertia_unit, symbol
+from robodyn_ros.analysis.quantities import inertia_unit, symbol
 from robodyn_ros.arguments import checked_number
 from robodyn_ros.dynamics.generalized_dalembert import coriolis_torques, inertia_matrices
-from robodyn_ros.errors import InvalidArgument
-from robodyn_ros.model import RobotModel, model_states
+from robodyn_ros.errors import InvalidArgument, Phrase
+from robodyn_ros.model import RobotModel, force_unit, model_states
 from robodyn_ros.record import Record, Table, quantity, table_of
 
 _ROUNDING = 1e-12
@@ -120,7 +120,7 @@ def split_along(
     """
     q, qd = model_states(model, q=q, qd=qd)
     if q.ndim != 2 or not len(q):
-        raise InvalidArgument('argument q', f'shape {q.shape}', f'shape (N, {model.n})')
+        raise InvalidArgument('argument q', Phrase(f'shape {q.shape}'), f'shape (N, {model.n})')
     if not 0 <= checked_number('fraction', fraction) <= 1:
         raise InvalidArgument('argument fraction', fraction, '0 to 1')
     prismatic = model.dh.prismatic

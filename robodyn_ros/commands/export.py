@@ -17,7 +17,7 @@ from robodyn_ros.commands.options import (
     command,
 )
 from robodyn_ros.compiled import USUAL, export_c, export_shared
-from robodyn_ros.errors import InvalidArgument
+from robodyn_ros.errors import InvalidArgument, Phrase
 from robodyn_ros.identification import Identification
 
 
@@ -60,7 +60,9 @@ def export(
     """
     if shared and (simplified is not None or function):
         raise InvalidArgument(
-            '--shared', 'with --simplified or --function', 'one of them: a library has it all'
+            '--shared',
+            Phrase('given with --simplified or --function'),
+            'one of them: a library has it all',
         )
     model = arm.model
     if identified is not None:

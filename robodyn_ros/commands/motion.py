@@ -11,7 +11,6 @@ from typing import Any, Literal
 import click
 import numpy as np
 
-from robodyn_ros.analysis.quantities import force_unit, position_unit
 from robodyn_ros.commands.options import (
     Answer,
     ArmWithRotors,
@@ -31,7 +30,7 @@ from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.dynamics import Method, inverse_dynamics, smooth_friction_torque
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, force_unit, position_unit
 from robodyn_ros.motions import MotionSamples, example_motion, read_motion, table_as_csv
 from robodyn_ros.motions.point_to_point import known_effort_limits
 from robodyn_ros.motions.trajectory_yaml import (
@@ -253,7 +252,7 @@ def motion_of_file(
     model: RobotModel, path: Path, topic: str | None, cutoff: float | None
 ) -> MotionSamples:
     """Return the motion in a CSV file or a bag, low-passed where a cutoff is given."""
-    motion = read_motion(path, model.joint_names, topic=topic)
+    motion = read_motion(path, model, topic=topic)
     return motion if cutoff is None else motion.low_passed(cutoff)
 
 

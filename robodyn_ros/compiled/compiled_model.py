@@ -29,7 +29,7 @@ from robodyn_ros.compiled.symbolic.kernel import KERNELS, KernelName
 from robodyn_ros.compiled.symbolic.kernels import WRENCH, build_kernel
 from robodyn_ros.compiled.symbolic.run_time_inputs import FRICTION, RunTime
 from robodyn_ros.compiled.verification import check_functions
-from robodyn_ros.errors import InvalidArgument, ModelMismatch, NoBackend
+from robodyn_ros.errors import InvalidArgument, ModelMismatch, NoBackend, Phrase
 from robodyn_ros.model import Payload, RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
 
@@ -318,7 +318,7 @@ class _NotCompiled:
         """
         raise ModelMismatch(
             f'function {self.name}',
-            'not compiled',
+            Phrase('not compiled'),
             f'compile_model with {self.name!r} among its kernels',
         )
 

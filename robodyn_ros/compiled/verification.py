@@ -18,7 +18,7 @@ from robodyn_ros.dynamics import (
     inverse_dynamics_derivatives,
     mass_matrix,
 )
-from robodyn_ros.errors import NoBackend
+from robodyn_ros.errors import NoBackend, Phrase
 from robodyn_ros.kinematics import forward_kinematics, jacobian
 from robodyn_ros.model import RobotModel
 from robodyn_ros.parameters import regressor
@@ -97,7 +97,9 @@ def check_functions(
             floor = 0.0 if name in _MADE_OF_LENGTHS else rounding
             difference = largest_difference(given, expected, by, floor)
             if difference:
-                raise NoBackend(f'compiled {name} by {made_by}', difference, f'what {by} gives')
+                raise NoBackend(
+                    f'compiled {name} by {made_by}', Phrase(difference), f'what {by} gives'
+                )
 
 
 def _in_a_tuple(results: NDArray | tuple[NDArray, ...]) -> tuple[NDArray, ...]:

@@ -46,7 +46,8 @@ from robodyn_ros.control.tip_target import (
     turned,
 )
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.errors import Overload, RejectedTrajectory
+from robodyn_ros.errors import Overload, Phrase, RejectedTrajectory
+from robodyn_ros.model import force_unit, position_unit
 from robodyn_ros.spatial import FloatArray
 
 _T = TypeVar('_T')
@@ -359,9 +360,13 @@ class CommandPipeline:
         """
         fault = self._core.change_model(core_function(inverse_dynamics), check)
         if fault.cause != core.Cause.none:
-            element = f'gravity torque of joint {self._name(fault.joint)!r} here'
-            limit = f'at most its effort limit, {fault.limit:.4g}'
-            raise Overload(element, fault.value, limit)
+            unit = force_unit(self._slides(fault.joint))
+            raise Overload(
+                f'gravity torque of joint {self._name(fault.joint)!r} here',
+                fault.value,
+                f'at most its effort limit, {fault.limit:.6g} {unit}',
+                unit=unit,
+            )
         self.law = replace(self.law, inverse_dynamics=inverse_dynamics)
 
     def follow(self, trajectory: Trajectory) -> None:
@@ -385,14 +390,16 @@ class CommandPipeline:
             is_stopped = self._core.is_clock_stopped
             how = 'stand still' if is_stopped else 'run faster or slower than time'
             raise RejectedTrajectory(
-                'trajectory', f"while the joint states' stamps {how}", 'a clock that keeps pace'
+                'trajectory',
+                Phrase(f"the joint states' stamps {how}"),
+                'a clock that keeps pace',
             )
         state = self.state
         if state is None or self.is_stale or not state.has_velocities:
             raise RejectedTrajectory(
                 'trajectory',
-                'without a fresh joint state',
-                'trajectories once positions and velocities of all joints are known',
+                Phrase('there is no fresh joint state'),
+                'one once positions and velocities of all joints are known',
             )
         self._check_rate()
         zero = np.zeros_like(state.position)
@@ -471,7 +478,7 @@ class CommandPipeline:
         begin = now if start is None else start
         at = [begin + time for time in times]
         if at[-1] < now:
-            raise RejectedTarget(what, f'over {now - at[-1]:.3g} s ago', 'poses to come')
+            raise RejectedTarget(what, Phrase(f'over {now - at[-1]:.3g} s ago'), 'poses to come')
         if at[0] > now:  # from where the reference is until then
             targets, at = [reference, *targets], [begin if now < begin < at[0] else now, *at]
         poses_in_time = PoseTrajectory(tuple(at), tuple(targets))
@@ -508,9 +515,10 @@ class CommandPipeline:
             part, unit = (('force', 'N'), ('moment', 'N m'))[beyond]
             size = np.linalg.norm(given[3 * beyond : 3 * beyond + 3])
             raise RejectedTarget(
-                f'{element}: {part} [{unit}]',
-                float(f'{size:.4g}'),
-                f'at most impedance.largest_{part} = {limits[beyond]:g}',
+                f'{element}: {part}',
+                float(size),
+                f'at most impedance.largest_{part} = {limits[beyond]:g} {unit}',
+                unit=unit,
             )
         self._require(element, self._core.target_refusal(is_pose=False))
         if is_relative:
@@ -820,14 +828,16 @@ class CommandPipeline:
         """Refuse a reference where nothing is commanded."""
         raise FollowsNone(
             what,
-            'the node is not active',
+            Phrase('the node is not active'),
             'activate it (lifecycle), or call ~/enable where it was disabled',
         )
 
     def _refuse_mode(self, what: str, modes: Sequence[str]) -> NoReturn:
         """Refuse a reference in a mode that does not follow it."""
         raise FollowsNone(
-            what, f'the mode is {self.law.mode}', f'set parameter mode to {" or ".join(modes)}'
+            what,
+            Phrase(f'the mode is {self.law.mode}'),
+            f'set parameter mode to {" or ".join(modes)}',
         )
 
     def _require(
@@ -850,18 +860,21 @@ class CommandPipeline:
         if refusal == reasons.fault:
             raise RejectedTarget(
                 what,
-                f'after {self.last_fault}',
+                Phrase(f'after {self.last_fault}'),
                 'targets once an empty or a new joint trajectory has acknowledged that',
             )
         if refusal == reasons.reach and target is not None:
             raise RejectedTarget(
-                f'{what}: distance from the base link [m]',
-                float(f'{np.linalg.norm(target.position):.4g}'),
-                f'at most {self._core.reach:.3g}, the reach of the arm',
+                f'{what}: distance from the base link',
+                float(np.linalg.norm(target.position)),
+                f'at most {self._core.reach:.6g} m, the reach of the arm',
+                unit='m',
             )
         if refusal == reasons.no_spring:
             raise FollowsNone(
-                what, 'there is no spring at the tip', 'set parameter impedance.tip_stiffness'
+                what,
+                Phrase('there is no spring at the tip'),
+                'set parameter impedance.tip_stiffness',
             )
         self._refuse_unheld(what)
 
@@ -875,7 +888,9 @@ class CommandPipeline:
     def _refuse_unheld(self, what: str) -> NoReturn:
         """Refuse a target where there is no reference."""
         raise FollowsNone(
-            what, 'nothing is followed', 'send it once the arm is held (reference: holding)'
+            what,
+            Phrase('nothing is followed'),
+            'send it once the arm is held (reference: holding)',
         )
 
     def _check_rate(self) -> None:
@@ -893,8 +908,10 @@ class CommandPipeline:
         kp, kd = self.law.kp.max(), self.law.kd.max()
         raise RejectedTrajectory(
             'trajectory',
-            f'kd T = {kd * period:.2g} and sqrt(kp) T = {kp**0.5 * period:.2g} with joint states '
-            f'at {1.0 / period:.3g} Hz',
+            Phrase(
+                f'kd T = {kd * period:.2g} and sqrt(kp) T = {kp**0.5 * period:.2g} '
+                f'with joint states at {1.0 / period:.3g} Hz'
+            ),
             f'at most {core.LARGEST_KD_T:g} and {core.LARGEST_ROOT_KP_T:.2g}: '
             f'{self._needed_rate(needed)}',
         )
@@ -919,6 +936,9 @@ class CommandPipeline:
     def _name(self, joint: int) -> str:
         return self._reference_limits.joint_names[joint]
 
+    def _slides(self, joint: int) -> bool:
+        return bool(self._reference_limits.possible.prismatic[joint])
+
     def _words(self, fault: core.Fault) -> str:
         """Return a fault of the core as text."""
         cause = fault.cause
@@ -935,25 +955,33 @@ class CommandPipeline:
             return f'joint states come at {fault.value:.3g} Hz: {needed}'
         if cause == core.Cause.wrong_velocity:
             return f'{self._velocity(fault.joint, fault.value)}: taken from positions instead'
-        words = _WORDS[cause.name]
-        name = self._name(fault.joint) if fault.joint >= 0 else ''
-        return words.format(name=name, value=fault.value, limit=fault.limit, times=core.OVERSPEED)
+        name, slides = '', False
+        if fault.joint >= 0:
+            name, slides = self._name(fault.joint), self._slides(fault.joint)
+        return _WORDS[cause.name].format(
+            name=name,
+            value=fault.value,
+            limit=fault.limit,
+            times=core.OVERSPEED,
+            unit=position_unit(slides),
+            force=force_unit(slides),
+        )
 
 
 # By the core's cause, without those whose words depend on more than the fault's numbers.
 _WORDS = {
     'following_error': (
-        'joint {name!r} is {value:.3g} rad or m from its reference; '
+        'joint {name!r} is {value:.6g} {unit} from its reference; '
         'allowed: max_following_error = {limit:g}'
     ),
     'implausible_position': 'a position changed faster than its joint can move',
     'overspeed': (
-        'joint {name!r} moves at {value:.3g} rad/s or m/s; '
+        'joint {name!r} moves at {value:.6g} {unit}/s; '
         'allowed: {times:g} times its velocity limit of {limit:g}'
     ),
     'overload': (
-        'gravity torque of joint {name!r} here: {value:.4g}; '
-        'allowed: at most its effort limit, {limit:.4g}'
+        'gravity torque of joint {name!r} here: {value:.6g} {force}; '
+        'allowed: at most its effort limit, {limit:.6g} {force}'
     ),
     'unknown_velocity': 'velocities are no longer known',
     'feedback_far_away': 'feedback began while the arm was far from the reference',

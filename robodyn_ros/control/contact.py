@@ -18,9 +18,9 @@ from robodyn_ros.control.core_binding import core, core_arm
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics, OfPosition
 from robodyn_ros.control.settings import ControlSettings, each_joint
-from robodyn_ros.errors import InvalidArgument
+from robodyn_ros.errors import InvalidArgument, Phrase
 from robodyn_ros.kinematics import forward_kinematics, tip_jacobian
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, force_unit
 from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
@@ -154,7 +154,9 @@ class ContactThresholds(Record):
         super().__post_init__()
         if np.ndim(self.moving) != 1 or np.shape(self.moving) != np.shape(self.stationary):
             shapes = f'{np.shape(self.moving)} and {np.shape(self.stationary)}'
-            raise InvalidArgument('contact thresholds', shapes, 'one of each for each joint')
+            raise InvalidArgument(
+                'contact thresholds', Phrase(f'shapes {shapes}'), 'one of each for each joint'
+            )
         for name, values in (('moving', self.moving), ('stationary', self.stationary)):
             if not ((values > 0.0) & np.isfinite(values)).all():
                 raise InvalidArgument(
@@ -179,6 +181,8 @@ class Contact(NamedTuple):
         The external torque of that joint, and what it exceeds [N m] or [N].
     began, time : float
         When the torque exceeded its threshold first, and when this was said [s].
+    slides : bool
+        Whether the joint is prismatic.
     """
 
     is_over: bool
@@ -188,12 +192,13 @@ class Contact(NamedTuple):
     threshold: float
     began: float
     time: float
+    slides: bool = False
 
     def __str__(self) -> str:
         what = 'contact is over' if self.is_over else 'contact'
         return (
-            f'{what}: {abs(self.torque):.3g} of {self.threshold:.3g} N m or N at joint '
-            f'{self.joint!r}, likely on link {self.link!r}'
+            f'{what}: {abs(self.torque):.3g} of {self.threshold:.3g} {force_unit(self.slides)} at '
+            f'joint {self.joint!r}, likely on link {self.link!r}'
         )
 
 
@@ -207,6 +212,8 @@ class ContactDetector:
     joint_names : sequence of n str
     links : sequence of n str
         The link that each joint moves.
+    prismatic : sequence of n bool
+        Whether each joint slides.
     dwell : float
         How long a torque is beyond its threshold before it is a contact, and how long all are
         well below before it is over [s].
@@ -227,11 +234,13 @@ class ContactDetector:
         thresholds: ContactThresholds,
         joint_names: Sequence[str],
         links: Sequence[str],
+        prismatic: Sequence[bool],
         dwell: float = 0.02,
     ) -> None:
         self.thresholds = thresholds
         self.contact: Contact | None = None
         self._joint_names, self._links = tuple(joint_names), tuple(links)
+        self._prismatic = tuple(map(bool, prismatic))
         settings = core.ContactThresholds()
         settings.moving, settings.stationary = thresholds.moving, thresholds.stationary
         settings.dwell = dwell
@@ -272,6 +281,7 @@ class ContactDetector:
             found.threshold,
             found.began,
             found.time,
+            self._prismatic[found.joint],
         )
         self.contact = None if contact.is_over else contact
         return contact
@@ -422,7 +432,11 @@ class ContactMonitor:
         self._deviation = core.UNKNOWN_DEVIATION * effort_limits
         if thresholds is not None:
             self.detector = ContactDetector(
-                thresholds, model.joint_names, moved_links(model), settings.contact_dwell
+                thresholds,
+                model.joint_names,
+                moved_links(model),
+                model.dh.prismatic.tolist(),
+                settings.contact_dwell,
             )
             self._deviation = thresholds.moving / core.DEVIATIONS
         self._point = np.array(settings.wrench_point, dtype=float)
@@ -441,7 +455,7 @@ class ContactMonitor:
         if settings.on_contact != 'report' and self.detector is None:
             raise InvalidArgument(
                 f'parameter on_contact: {settings.on_contact}',
-                'no contact thresholds',
+                Phrase('no contact thresholds'),
                 'contact_threshold_moving and contact_threshold_standing, which robodyn '
                 'contact-thresholds finds, or an identified_model',
             )
@@ -542,7 +556,7 @@ def contact_thresholds_of(
     if any(given):
         raise InvalidArgument(
             'parameters contact_threshold_moving and contact_threshold_standing',
-            'one of the two',
+            Phrase('one of the two'),
             'both, or neither',
         )
     if residual is None:

@@ -14,7 +14,7 @@ from robodyn_ros.control.contact import ContactThresholds, MomentumObserver
 from robodyn_ros.control.core_binding import core
 from robodyn_ros.dynamics import inverse_dynamics
 from robodyn_ros.dynamics.friction import friction_of
-from robodyn_ros.errors import InsufficientRecording
+from robodyn_ros.errors import InsufficientRecording, Phrase
 from robodyn_ros.identification import Recording
 from robodyn_ros.model import RobotModel
 from robodyn_ros.record import Record
@@ -151,7 +151,7 @@ def _threshold(model: RobotModel, torque: FloatArray, chosen: np.ndarray, what: 
         worst = int(np.argmin(counts))
         raise InsufficientRecording(
             'free motion',
-            f'joint {model.joint_names[worst]!r} has {counts[worst]} samples {what}',
+            Phrase(f'joint {model.joint_names[worst]!r} has {counts[worst]} samples {what}'),
             f'{FEWEST_SAMPLES} at least of each joint',
         )
     quantiles = [

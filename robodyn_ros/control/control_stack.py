@@ -23,12 +23,13 @@ from robodyn_ros.control.settings import (
     each_joint,
     safety_settings,
 )
-from robodyn_ros.control.units import DriveUnits, PossiblePositions, drive_units
+from robodyn_ros.control.units import DriveUnits, drive_units
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.description.records import warning
-from robodyn_ros.errors import UnreadableSource
+from robodyn_ros.errors import Phrase, UnreadableSource
 from robodyn_ros.kinematics import reach
 from robodyn_ros.model import STANDARD_GRAVITY, Payload, RobotModel
+from robodyn_ros.motions.possible_positions import PossiblePositions
 from robodyn_ros.parameters import base_parameters
 
 _ADDED_FRACTION = 0.1  # of the effort limits: the default of external_effort_limit
@@ -94,7 +95,7 @@ def robot_model(settings: ControlSettings, description: str | None) -> RobotMode
     elif description is None:
         raise UnreadableSource(
             'topic robot_description',
-            'nothing received yet',
+            Phrase('nothing received yet'),
             'a URDF on that topic, or parameter urdf_file',
         )
     else:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics, OfPosition
-from robodyn_ros.errors import NoBackend, NonFiniteValue
+from robodyn_ros.errors import NoBackend, NonFiniteValue, Phrase
 
 try:
     import robodyn_ros.control.core_module as core
 except ImportError as error:
     raise NoBackend(
         'compiled core of the control pipeline',
-        str(error),
+        Phrase(str(error)),
         'robodyn_ros installed anew where there is a C++ compiler (sudo apt install g++)',
     ) from error
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robodyn_ros.dynamics import gravity_torque, inverse_dynamics, smooth_friction_torque
-from robodyn_ros.model import Payload, RobotModel
+from robodyn_ros.model import Payload, RobotModel, position_unit
 from robodyn_ros.spatial import FloatArray
 
 # Interval of the states that are kept, and the longest one before the history restarts [s].
@@ -131,8 +131,9 @@ def _explained(model: RobotModel, samples: Sequence[DriftSample]) -> str:
     way = samples[-1].position - samples[0].position
     joint = int(np.argmax(np.abs(way)))
     elapsed = samples[-1].time - samples[0].time
+    unit = position_unit(model.dh.prismatic[joint])
     return (
-        f'the arm drifts, {model.joint_names[joint]} by {1e3 * way[joint]:+.3g} mrad or mm in '
+        f'the arm drifts, {model.joint_names[joint]} by {1e3 * way[joint]:+.3g} m{unit} in '
         f'{elapsed:.1f} s: explained by {" or by ".join(told)}'
     )
 

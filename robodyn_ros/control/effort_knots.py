@@ -10,7 +10,8 @@ import numpy as np
 
 from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.reference import Reference, ReferenceState, polynomial_states
-from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.errors import Phrase, RejectedTrajectory
+from robodyn_ros.model import force_unit
 
 _PARTS = 8  # of a line between knots, at whose ends the torque is compared with it
 _GRID = np.linspace(0.0, 1.0, _PARTS + 1)
@@ -93,7 +94,9 @@ class PathTorque:
             )
             if not is_finite:
                 raise RejectedTrajectory(
-                    'trajectory', 'numbers too large to interpolate', 'values an arm can follow'
+                    'trajectory',
+                    Phrase('numbers too large to interpolate'),
+                    'values an arm can follow',
                 )
             torques = self.at(segment, grid)
         self.check_torques(segment, grid, torques, effort_limits)
@@ -125,10 +128,12 @@ class PathTorque:
         time = self.times[-1]
         if not at_end:
             time = self.times_of(segment[line : line + 1], s[line, place : place + 1])[0]
+        unit = force_unit(self.torque.model.dh.prismatic[joint])
         raise RejectedTrajectory(
             f'trajectory joint {self.torque.model.joint_names[joint]!r} torque at {time:.3f} s',
             float(torques[line, place, joint]),
-            f'at most its effort limit, {effort_limits[joint]:g}',
+            f'at most its effort limit, {effort_limits[joint]:g} {unit}',
+            unit=unit,
         )
 
 

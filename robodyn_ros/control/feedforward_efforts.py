@@ -46,9 +46,10 @@ from robodyn_ros.control.servo_offset import ServoOffset
 from robodyn_ros.control.settings import ControlSettings, in_chain_order, safety_settings
 from robodyn_ros.control.timed_motion import TimingLimits
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
-from robodyn_ros.control.units import PossiblePositions, drive_units
-from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.control.units import drive_units
+from robodyn_ros.errors import Phrase, RejectedTrajectory
 from robodyn_ros.model import Payload, RobotModel
+from robodyn_ros.motions.possible_positions import PossiblePositions
 from robodyn_ros.ros_parameters import parameters_of
 
 _DEFAULTS = {p.name: p.default for p in parameters_of('feedforward')}
@@ -162,13 +163,15 @@ def with_feedforward_efforts(
     held = np.setdiff1d(np.arange(model.n), columns)
     if trajectory.efforts.any():
         raise RejectedTrajectory(
-            'trajectory effort', 'given', 'none, or zeros: it is what the model fills in'
+            'trajectory effort', Phrase('given'), 'none, or zeros: it is what the model fills in'
         )
+    possible = PossiblePositions.of(model)
+    possible.check('trajectory point', trajectory.positions, columns, RejectedTrajectory)
     if beginning is None:
         if len(held):
             raise RejectedTrajectory(
                 'trajectory joint_names',
-                f'without {", ".join(model.joint_names[i] for i in held)}',
+                Phrase(f'without {", ".join(model.joint_names[i] for i in held)}'),
                 'every joint of the arm, where its state is not known',
             )
         begin = float(trajectory.times[0])
@@ -445,6 +448,7 @@ class TrajectoryFeedforward:
                 begin,
                 _at_this_turn(trajectory, columns, self.arm, beginning)[columns],
                 speed_limits(self.arm)[columns],
+                self.arm.dh.prismatic[columns],
                 is_moving=bool(beginning.velocity[columns].any()),
             )
         return self._filled(trajectory, now, wait, beginning, begin, notes, goes_on)
@@ -553,7 +557,7 @@ class TrajectoryFeedforward:
             allowed = f'one within {self.joint_states.timeout:g} s'
             if trouble := self.joint_states.trouble():
                 allowed += f'; {trouble}'
-            raise RejectedTrajectory('joint states', f'none of {stale}', allowed)
+            raise RejectedTrajectory('joint states', Phrase(f'none of {stale}'), allowed)
         position, velocity = self._state.position, self._state.velocity
         notes: tuple[str, ...] = ()
         if self.sent.reference is not None:

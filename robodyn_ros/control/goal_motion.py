@@ -19,10 +19,12 @@ from robodyn_ros.control.timed_motion import (
     ROUNDING,
     Cubics,
     TimingLimits,
+    check_positions,
     effort_range,
     rigid_torque,
 )
-from robodyn_ros.errors import InvalidArgument, NoBackend, NoSolution
+from robodyn_ros.errors import InvalidArgument, NoBackend, NoSolution, Phrase
+from robodyn_ros.model import force_unit
 from robodyn_ros.spatial import FloatArray
 
 _PARTS = 50  # at least, even in time; between two knots torque is checked at nine places
@@ -93,10 +95,12 @@ def motion_to_goal(
         low, high = high, _SLOWER * high
         if high > _SLOWEST:
             j = int(shares.argmax())
+            unit = force_unit(torque.model.dh.prismatic[j])
             raise NoSolution(
                 f'joint {torque.model.joint_names[j]!r} torque to the goal',
                 float(shares[j] * limits.effort[j]),
-                f'at most {limits.effort[j]:.6g}, however slow',
+                f'at most {limits.effort[j]:.6g} {unit}, however slow',
+                unit=unit,
             )
         cubics = motion(high)
     while high - low > _PRECISION * high:
@@ -111,17 +115,8 @@ def motion_to_goal(
 
 
 def _check_positions(torque: ReferenceTorque, cubics: Cubics) -> None:
-    model = torque.model
     q, _, _ = cubics.states()
-    lower, upper = model.position_limits.T
-    outside = (q < lower - ROUNDING) | (q > upper + ROUNDING)
-    if outside.any():
-        k, place, j = np.argwhere(outside)[0]
-        raise InvalidArgument(
-            f'joint {model.joint_names[j]!r} position at {cubics.time[k]:.3f} s on the way',
-            float(q[k, place, j]),
-            f'within its position limits {model.position_limits[j].tolist()}',
-        )
+    check_positions(torque.model, q, lambda k: f'at {cubics.time[k]:.3f} s on the way')
 
 
 def _by_ruckig(
@@ -149,7 +144,9 @@ def _by_ruckig(
         refusal = 'no motion within its numerical limits'
     if refusal != ruckig.Result.Working.name:
         raise InvalidArgument(
-            'argument waypoints', f'Ruckig: {refusal}', 'states and limits that Ruckig can join'
+            'argument waypoints',
+            Phrase(f'Ruckig: {refusal}'),
+            'states and limits that Ruckig can join',
         )
     times = [np.linspace(0.0, found.duration, _PARTS + 1)]
     for profile in found.profiles[0]:
@@ -166,5 +163,5 @@ def _imported_ruckig() -> Any:
     try:
         import ruckig
     except ImportError as error:
-        raise NoBackend('ruckig', str(error), 'pip install ruckig') from error
+        raise NoBackend('ruckig', Phrase(str(error)), 'pip install ruckig') from error
     return ruckig

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array, checked_number
 from robodyn_ros.control.reference import Reference, polynomial_states
-from robodyn_ros.errors import InvalidArgument, WrongType
+from robodyn_ros.errors import InvalidArgument, Phrase, WrongType
 from robodyn_ros.spatial import FloatArray
 
 Corners = Literal['spline', 'stop', 'blend', 'goal']
@@ -163,7 +163,9 @@ class JointPath:
         points = np.vstack([q.reshape(-1, n), last])
         if not (np.isfinite(points).all() and np.abs(points).max() <= LARGEST_POSITION):
             raise InvalidArgument(
-                'trajectory positions', 'not finite or too large', f'at most {LARGEST_POSITION:g}'
+                'trajectory positions',
+                Phrase('not finite or too large'),
+                f'at most {LARGEST_POSITION:g}',
             )
         times = (np.array(reference.knots[:-1])[:, None] + s * durations[:, None]).ravel()
         times = np.append(times, reference.knots[-1])
@@ -171,13 +173,13 @@ class JointPath:
         rests = speed <= _AT_REST
         way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
         if way[-1] <= _SHORTEST:
-            raise InvalidArgument('trajectory', 'no motion', 'one that moves')
+            raise InvalidArgument('trajectory', Phrase('no motion'), 'one that moves')
         kept = _apart(points, np.arange(0, len(points), parts), _CLOSEST * way[-1])
         places = points[kept]
         directions = np.diff(places, axis=0)
         chords = np.linalg.norm(directions, axis=1)
         if chords.min() <= _SHORTEST:  # it trembles, and ends where it began
-            raise InvalidArgument('trajectory', 'no motion', 'one that moves')
+            raise InvalidArgument('trajectory', Phrase('no motion'), 'one that moves')
         directions /= chords[:, None]
         turns = np.linalg.norm(np.diff(directions, axis=0), axis=1)
         near_rest = np.zeros(len(kept), bool)
@@ -353,10 +355,14 @@ def checked_waypoints(waypoints: ArrayLike, n: int) -> FloatArray:
             'argument waypoints', type(waypoints).__name__, 'an array (K, n)'
         ) from error
     if not 2 <= count <= MOST_WAYPOINTS:
-        raise InvalidArgument('argument waypoints', f'{count} waypoints', f'2 to {MOST_WAYPOINTS}')
+        raise InvalidArgument(
+            'argument waypoints', Phrase(f'{count} waypoints'), f'2 to {MOST_WAYPOINTS}'
+        )
     shape = getattr(waypoints, 'shape', None)
     if shape is not None and shape != (count, n):
-        raise InvalidArgument('argument waypoints', f'shape {shape}', f'shape ({count}, {n})')
+        raise InvalidArgument(
+            'argument waypoints', Phrase(f'shape {shape}'), f'shape ({count}, {n})'
+        )
     points = checked_array('waypoints', waypoints, (count, n))
     large = np.abs(points) > LARGEST_POSITION
     if large.any():
@@ -368,6 +374,6 @@ def checked_waypoints(waypoints: ArrayLike, n: int) -> FloatArray:
     if equal.any():
         k = int(equal.argmax()) + 1
         raise InvalidArgument(
-            f'argument waypoints[{k}]', 'equal to the one before', 'another position'
+            f'argument waypoints[{k}]', Phrase('equal to the one before'), 'another position'
         )
     return points

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from robodyn_ros.control.core_binding import core
-from robodyn_ros.control.units import PossiblePositions
+from robodyn_ros.motions.possible_positions import PossiblePositions
 
 Numbers = Sequence[float] | np.ndarray  # one for each name
 

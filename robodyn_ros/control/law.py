@@ -119,7 +119,7 @@ class Impedance:
             return ' '.join(f'{value:g}' for value in values)
 
         if mode == 'joint_impedance':
-            return f'joints {text(self.stiffness)} N m/rad or N/m'
+            return f'joints {text(self.stiffness)} [N m/rad or N/m]'
         if mode == 'cartesian_impedance':
             axes = 'base' if self.is_in_base else 'reference'
             along, about = text(self.tip_stiffness[:3]), text(self.tip_stiffness[3:])

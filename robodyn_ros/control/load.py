@@ -95,7 +95,9 @@ def _check_size(payload: Payload, arm: RobotModel) -> None:
     """Refuse values that must be in other units than kg, m and kg m²."""
     heaviest, largest = arm.possible_payload
     if payload.mass > heaviest:
-        raise InvalidArgument('payload mass', payload.mass, f'at most {heaviest:.4g} [kg]')
+        raise InvalidArgument(
+            'payload mass', payload.mass, f'at most {heaviest:.4g} kg', unit='kg'
+        )
     if payload.mass <= 0.0:
         return
     moment = float(np.linalg.eigvalsh(np.asarray(payload.inertia, dtype=float))[-1])
@@ -104,14 +106,16 @@ def _check_size(payload: Payload, arm: RobotModel) -> None:
         raise InvalidArgument(
             'payload radius of gyration',
             radius,
-            f'at most {largest:.3g} [m]: inertia is in kg m², about the centre of mass',
+            f'at most {largest:.3g} m: inertia is in kg m², about the centre of mass',
+            unit='m',
         )
     distance = math.hypot(*np.asarray(payload.center_of_mass, dtype=float))
     if distance > largest:
         raise InvalidArgument(
             'payload centre of mass, distance from the link',
             distance,
-            f'at most {largest:.3g} [m]',
+            f'at most {largest:.3g} m',
+            unit='m',
         )
 
 
@@ -123,5 +127,7 @@ def _checked_gravity(change: GravityChange, arm: RobotModel) -> np.ndarray:
     vector = checked_array('gravity', change.vector, (3,))
     strength = float(np.linalg.norm(vector))
     if strength > STRONGEST_GRAVITY:
-        raise InvalidArgument('gravity strength', strength, f'at most {STRONGEST_GRAVITY} [m/s²]')
+        raise InvalidArgument(
+            'gravity strength', strength, f'at most {STRONGEST_GRAVITY:g} m/s²', unit='m/s²'
+        )
     return vector

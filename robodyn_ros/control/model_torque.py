@@ -22,7 +22,7 @@ from robodyn_ros.dynamics import (
     smooth_friction_torque,
 )
 from robodyn_ros.dynamics.friction import friction_of
-from robodyn_ros.errors import NoBackend
+from robodyn_ros.errors import NoBackend, Phrase
 from robodyn_ros.kinematics import forward_kinematics, jacobian
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
@@ -127,7 +127,7 @@ class RigidBodyTorque:
         difference = largest_difference(given, gravity_torque(model, position[None]))
         if not difference:
             return self
-        error = NoBackend('compiled gravity torque', difference, 'what Newton-Euler gives')
+        error = NoBackend('compiled gravity torque', Phrase(difference), 'what Newton-Euler gives')
         return RigidBodyTorque('newton_euler', notes=(str(error),))
 
     def under(self, model: RobotModel) -> InverseDynamics:

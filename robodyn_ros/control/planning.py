@@ -31,8 +31,9 @@ import numpy as np
 from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.reference import Reference, ReferenceState, joined
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.control.units import PossiblePositions
-from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.errors import Phrase, RejectedTrajectory
+from robodyn_ros.model import position_unit
+from robodyn_ros.motions.possible_positions import PossiblePositions
 
 # Within it the first step of a reference is checked [s]: the rate limit's longest step.
 FIRST_STEP_TIME = 0.01
@@ -136,6 +137,7 @@ class PositionStream:
         begin: float,
         position: np.ndarray,
         speeds: np.ndarray,
+        slides: np.ndarray,
         *,
         is_moving: bool,
         largest_step: float = np.inf,
@@ -152,6 +154,8 @@ class PositionStream:
             Where its joints are then.
         speeds : array, shape (m,)
             Their largest [rad/s] or [m/s].
+        slides : array of bool, shape (m,)
+            Which are prismatic.
         is_moving : bool
             Whether a reference is in motion then.
         largest_step : float
@@ -190,11 +194,11 @@ class PositionStream:
         is_far = horizon > stream.horizon(ahead, 0.0)
         if is_far or ahead <= FIRST_STEP_TIME:
             step = np.abs(last - (position if self.asked is None else self.asked))
-            _check_step(trajectory, step, largest_step)
+            _check_step(trajectory, step, slides, largest_step)
             if ahead == 0.0 and self.asked is not None:
                 asked = step / max(self._taken_at - self._asked_at, FIRST_STEP_TIME)
                 allowed = SPEED_TOLERANCE * speeds
-                _check_speeds(trajectory, trajectory.joint_names, asked, allowed, speeds)
+                _check_speeds(trajectory, trajectory.joint_names, slides, asked, allowed, speeds)
         zero = np.zeros_like(position)
         motion = core.approach(
             np.stack([position, zero, zero, zero]),
@@ -289,6 +293,7 @@ def planned_reference(
         start - offset,
         beginning.position[columns],
         limits.velocity_limits[columns],
+        limits.possible.prismatic[columns],
         is_moving=current is not None and bool(beginning.velocity[columns].any()),
         largest_step=limits.max_reference_step,
     )
@@ -317,7 +322,7 @@ def planned_reference(
     else:
         raise RejectedTrajectory(
             'trajectory',
-            f'ends {start - times[-1]:.3f} s ago',
+            Phrase(f'it ended {start - times[-1]:.3f} s ago'),
             'an end in the future: a later header stamp or time_from_start',
         )
     lower = np.minimum(beginning.position, measured.position)
@@ -388,6 +393,7 @@ def _check_turns(
             f'trajectory joint {trajectory.joint_names[j]!r} {between}',
             float(steps[k, j]),
             'no whole turn from one point to the next: subtract it from those after',
+            unit='rad',
         )
 
 
@@ -406,16 +412,20 @@ def _check_first_step(
     ahead = reference.sample(start + FIRST_STEP_TIME).position[columns]
     for positions in (*trajectory.positions[first:last], ahead):
         step = np.abs(positions - beginning.position[columns])
-        _check_step(trajectory, step, limits.max_reference_step)
+        slides = limits.possible.prismatic[columns]
+        _check_step(trajectory, step, slides, limits.max_reference_step)
 
 
-def _check_step(trajectory: Trajectory, step: np.ndarray, largest: float) -> None:
+def _check_step(
+    trajectory: Trajectory, step: np.ndarray, slides: np.ndarray, largest: float
+) -> None:
     if (step > largest).any():
         worst = int(np.argmax(step))
         raise RejectedTrajectory(
             f'trajectory joint {trajectory.joint_names[worst]!r} first step',
             float(step[worst]),
-            f'at most max_reference_step = {largest}' + _remedy(trajectory),
+            f'at most max_reference_step = {largest:g}' + _remedy(trajectory),
+            unit=position_unit(slides[worst]),
         )
 
 
@@ -512,7 +522,14 @@ def _check_speed(
         elapsed = max(reference.knots[0] - current.knots[0], FIRST_STEP_TIME)
         speeds = np.abs(reference.end_state.position - beginning.position) / elapsed
     allowed = _allowed_speeds(beginning, limits)
-    _check_speeds(trajectory, limits.joint_names, speeds, allowed, limits.velocity_limits)
+    _check_speeds(
+        trajectory,
+        limits.joint_names,
+        limits.possible.prismatic,
+        speeds,
+        allowed,
+        limits.velocity_limits,
+    )
 
 
 def _allowed_speeds(beginning: ReferenceState, limits: ReferenceLimits) -> np.ndarray:
@@ -522,16 +539,19 @@ def _allowed_speeds(beginning: ReferenceState, limits: ReferenceLimits) -> np.nd
 def _check_speeds(
     trajectory: Trajectory,
     joint_names: tuple[str, ...],
+    slides: np.ndarray,
     speeds: np.ndarray,
     allowed: np.ndarray,
     velocity_limits: np.ndarray,
 ) -> None:
     for i, name in enumerate(joint_names):
         if not speeds[i] <= allowed[i] * (1.0 + _ROUNDING):
+            unit = f'{position_unit(slides[i])}/s'
             raise RejectedTrajectory(
                 f'trajectory joint {name!r} speed on the way',
                 float(speeds[i]),
-                f'at most its velocity limit, {velocity_limits[i]:g}' + _remedy(trajectory),
+                f'at most its velocity limit, {velocity_limits[i]:g} {unit}' + _remedy(trajectory),
+                unit=unit,
             )
 
 
@@ -547,15 +567,14 @@ def _check_path(
     lowest, highest = reference.extremes(lower, upper)
     if not (np.isfinite(lowest).all() and np.isfinite(highest).all()):
         raise RejectedTrajectory(
-            'trajectory', 'numbers too large to interpolate', 'values an arm can follow'
+            'trajectory', Phrase('numbers too large to interpolate'), 'values an arm can follow'
         )
     for i, name in enumerate(limits.joint_names):
         if lowest[i] < lower[i] or highest[i] > upper[i]:
             reached = float(lowest[i] if lowest[i] < lower[i] else highest[i])
-            question = limits.possible.question(i, reached)
             raise RejectedTrajectory(
                 f'trajectory joint {name!r} position on the way',
                 reached,
-                f'within the position limits {limits.position_limits[i].tolist()}'
-                + (f'; {question}' if question else ''),
+                limits.possible.within_limits(i, reached),
+                unit=position_unit(limits.possible.prismatic[i]),
             )

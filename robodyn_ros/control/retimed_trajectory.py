@@ -22,7 +22,7 @@ from robodyn_ros.control.timed_motion import (
     with_fewer_knots,
 )
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
-from robodyn_ros.errors import InvalidArgument, NoSolution, Overload, RejectedTrajectory
+from robodyn_ros.errors import InvalidArgument, NoSolution, Overload, Phrase, RejectedTrajectory
 from robodyn_ros.spatial import FloatArray
 
 KNOT_FRACTION = 1e-3
@@ -129,13 +129,15 @@ class Retiming:
                 moves = np.linalg.norm(np.diff(points, axis=0), axis=1) > 1e-6
                 kept = np.concatenate([[True], moves])
                 if kept.sum() < 2:
-                    raise InvalidArgument('trajectory', 'no motion', 'one that moves')
+                    raise InvalidArgument('trajectory', Phrase('no motion'), 'one that moves')
                 points = checked_waypoints(points[kept], torque.model.n)
                 motion = retimed_points(
                     points, torque, self.limits, self.corners, self.tolerance, **options
                 )
         except (InvalidArgument, NoSolution, Overload) as error:
-            raise RejectedTrajectory(error.element, error.value, error.allowed) from error
+            raise RejectedTrajectory(
+                error.element, error.value, error.allowed, unit=error.unit
+            ) from error
         given = _sampled(reference, times)
         return RetimedTrajectory(
             self._trajectory(trajectory, motion, torque, max(begin, float(times[0]))),
@@ -192,7 +194,9 @@ def slowed_trajectory(
         if scale > 1.0:
             scale = time_scale(torque, cubics, (1.0 - _HEADROOM) * effort_limits)
     except Overload as error:
-        raise RejectedTrajectory(error.element, error.value, error.allowed) from error
+        raise RejectedTrajectory(
+            error.element, error.value, error.allowed, unit=error.unit
+        ) from error
     slower = replace(
         trajectory,
         times=times[0] + scale * (times - times[0]),
@@ -230,7 +234,7 @@ def _motion(
     if len(held) and beginning is None:
         raise RejectedTrajectory(
             'trajectory joint_names',
-            f'without {", ".join(names[i] for i in held)}',
+            Phrase(f'without {", ".join(names[i] for i in held)}'),
             'every joint of the arm, where its state is not known',
         )
     times, count = trajectory.times, len(trajectory.times)

@@ -35,11 +35,11 @@ from robodyn_ros.control.law import InverseDynamics, Terms
 from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.timed_motion import (
-    ROUNDING,
     Cubics,
     TimedMotion,
     TimingLimits,
     bindings,
+    check_positions,
     check_resting,
     effort_range,
     friction_between,
@@ -53,7 +53,7 @@ from robodyn_ros.control.timed_motion import (
     torque_of,
 )
 from robodyn_ros.dynamics import smooth_friction_torque
-from robodyn_ros.errors import InvalidArgument, NoSolution
+from robodyn_ros.errors import InvalidArgument, NoSolution, Phrase, shown
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
 
@@ -237,7 +237,7 @@ def _to_goal(
     if len(points) != 2 or tolerance != 0.0:
         raise InvalidArgument(
             'argument waypoints',
-            f'{len(points)} with tolerance {tolerance:g}',
+            Phrase(f'{len(points)} with tolerance {tolerance:g}'),
             "a start and a goal, and no tolerance, with corners='goal'",
         )
     n = points.shape[1]
@@ -280,7 +280,9 @@ def retimed_path(
     rates = [grid.rate(name, v, k) for name, v, k in zip(_ENDS, ends, (0, -1), strict=True)]
     is_moving = any(rates)
     if jerk_limits is not None and is_moving:
-        raise InvalidArgument('argument jerk_limits', 'with a velocity at an end', 'rest at both')
+        raise InvalidArgument(
+            'argument jerk_limits', Phrase('given with a velocity at an end'), 'rest at both'
+        )
     x = grid.fastest(rates[0] ** 2, rates[1] ** 2)
     cubics, place = grid.cubics(x), grid.parameters()
     cost = 0.0
@@ -301,7 +303,7 @@ def _slowed(cubics: Cubics, scale: float, reason: str, is_moving: bool) -> Cubic
     if scale > 1.0 and is_moving:
         raise NoSolution(
             f'argument {reason}',
-            f'needs {scale:.4g} times the time',
+            Phrase(f'needs {scale:.4g} times the time'),
             'a start and an end at rest, which can be slower',
         )
     return cubics.slower(scale)
@@ -377,7 +379,9 @@ class _Grid:
         if len(segment) > MOST_GRID_POINTS:
             raise InvalidArgument(
                 'argument waypoints',
-                f'a path of {len(segment)} grid points, with {int(path.is_stop.sum())} stops',
+                Phrase(
+                    f'a path of {len(segment)} grid points, with {int(path.is_stop.sum())} stops'
+                ),
                 f'at most {MOST_GRID_POINTS} points; noise of a recording makes stops',
             )
         q, slope, bend = path.states(segment, ends)
@@ -410,18 +414,12 @@ class _Grid:
 
     def _check(self) -> None:
         model = self.torque.model
-        lower, upper = model.position_limits.T
-        outside = (self.q < lower - ROUNDING) | (self.q > upper + ROUNDING)
-        if outside.any():
-            k, place, j = np.argwhere(outside)[0]
-            raise InvalidArgument(
-                f'joint {model.joint_names[j]!r} position {self.where(k)}',
-                float(self.q[k, place, j]),
-                f'within its position limits {model.position_limits[j].tolist()}',
-            )
+        check_positions(model, self.q, self.where)
         if not all(np.isfinite(part).all() for part in (self.a, self.b, self.c)):
-            raise InvalidArgument('argument waypoints', 'a torque that is not finite', 'others')
-        check_resting(self.c, self.limits.effort, model.joint_names, self.where)
+            raise InvalidArgument(
+                'argument waypoints', Phrase('the torque there is not finite'), 'others'
+            )
+        check_resting(self.c, self.limits.effort, model, self.where)
 
     def rate(self, name: str, velocity: ArrayLike | None, k: int) -> float:
         """
@@ -438,7 +436,7 @@ class _Grid:
         rate = float(v @ slope / (slope @ slope))
         across = np.linalg.norm(v - rate * slope)
         if across > _ALONG * np.linalg.norm(v) or rate < 0.0:
-            direction = (slope / np.linalg.norm(slope)).tolist()
+            direction = shown(slope / np.linalg.norm(slope))
             raise InvalidArgument(f'argument {name}', v.tolist(), f'along the path: {direction}')
         return rate
 
@@ -605,8 +603,10 @@ class _Grid:
         if failed < len(self.step):
             raise NoSolution(
                 f'joint {self._worst(rows, failed, end, end)} {self.where(failed)}',
-                f'no speed from which the end is reached at end_velocity, {end**0.5:.4g} along '
-                'the path',
+                Phrase(
+                    'there is no speed from which the end is reached at end_velocity, '
+                    f'{end**0.5:.4g} along the path'
+                ),
                 'a slower end',
             )
         slack = 1e-6 * (1.0 + begin)
@@ -615,20 +615,20 @@ class _Grid:
             raise NoSolution(
                 f'start_velocity: {self._worst(rows, k, begin, float(ranges[1, 1]))} '
                 f'{self.where(k)}',
-                f'{begin**0.5:.4g} along the path',
+                Phrase(f'{begin**0.5:.4g} along the path'),
                 f'at most {fastest:.4g} there, from which limits on the way can be kept',
             )
         if end > 0.0 and ranges[-1, 1] < end * (1.0 - 1e-6):
             raise NoSolution(
                 'end_velocity',
-                f'{end**0.5:.4g} along the path',
+                Phrase(f'{end**0.5:.4g} along the path'),
                 f'at most {ranges[-1, 1] ** 0.5:.4g}, by the velocity limits',
             )
         if x.max() >= 0.99 * _FASTEST:
             k = int(x.argmax())
             raise InvalidArgument(
                 'argument model',
-                f'nothing bounds the speed {self.where(min(k, len(x) - 2))}',
+                Phrase(f'nothing bounds the speed {self.where(min(k, len(x) - 2))}'),
                 'effort, velocity or acceleration limits',
             )
         stuck = np.flatnonzero((x[1:] <= 0.0) & (x[:-1] <= 0.0))
@@ -636,7 +636,7 @@ class _Grid:
             k = int(stuck[0])
             raise NoSolution(
                 f'{self._worst(rows, k, 0.0, 0.0)} {self.where(k)}',
-                'no torque left to move the arm',
+                Phrase('no torque left to move the arm'),
                 'a path on which gravity leaves some',
             )
         return x

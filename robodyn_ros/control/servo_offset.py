@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike
 from robodyn_ros.arguments import checked_gains, checked_states
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.dynamics import gravity_torque
-from robodyn_ros.errors import InsufficientRecording, InvalidArgument, NoSuchName
-from robodyn_ros.model import RobotModel
+from robodyn_ros.errors import InsufficientRecording, InvalidArgument, NoSuchName, Phrase
+from robodyn_ros.model import RobotModel, force_unit, position_unit
 from robodyn_ros.record import Record
 from robodyn_ros.ros_parameters import parameters_of
 from robodyn_ros.spatial import FloatArray
@@ -108,13 +108,23 @@ def servo_gains(
     gain, deviation = np.zeros((2, model.n))
     for i in map(names.index, chosen):
         gain[i], deviation[i] = _gain(
-            names[i], torque[:, i], error[:, i], resolution, float(model.coulomb_friction[i])
+            names[i],
+            torque[:, i],
+            error[:, i],
+            resolution,
+            float(model.coulomb_friction[i]),
+            bool(model.dh.prismatic[i]),
         )
     return ServoGains(names, gain, deviation)
 
 
 def _gain(
-    name: str, torque: FloatArray, error: FloatArray, resolution: float, coulomb: float
+    name: str,
+    torque: FloatArray,
+    error: FloatArray,
+    resolution: float,
+    coulomb: float,
+    slides: bool,
 ) -> tuple[float, float]:
     """Return a joint's gain and its deviation: error = torque / gain, with errors of its own."""
     squares = float(torque @ torque)
@@ -128,7 +138,10 @@ def _gain(
     if relative > LARGEST_DEVIATION:
         raise InsufficientRecording(
             f'joint {name!r} servo gain',
-            f'known within {100 * relative:.3g} %, by {size:.3g} N m (or N) of gravity, rms',
+            Phrase(
+                f'known within {100 * relative:.3g} %, by {size:.3g} {force_unit(slides)} of '
+                'gravity, rms'
+            ),
             f'{100 * LARGEST_DEVIATION:g} %: poses in which gravity turns it more, approached '
             'from both sides, or leave it out of joints',
         )
@@ -137,6 +150,7 @@ def _gain(
             f'joint {name!r} servo gain',
             1.0 / compliance,
             'a positive one: position and command with the sign and the unit of the URDF',
+            unit=f'{force_unit(slides)}/{position_unit(slides)}',
         )
     return 1.0 / compliance, float(relative / compliance)
 

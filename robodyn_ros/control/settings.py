@@ -15,8 +15,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from robodyn_ros import ros_parameters
-from robodyn_ros.errors import InvalidArgument, NoSuchName
-from robodyn_ros.model import RobotModel
+from robodyn_ros.errors import InvalidArgument, NoSuchName, Phrase
+from robodyn_ros.model import RobotModel, force_unit
 from robodyn_ros.record import Record
 
 PARAMETERS = ros_parameters.parameters_of('dynamics_node')
@@ -82,7 +82,7 @@ def check_live(names: Iterable[str]) -> None:
             meanwhile = parameter.constraints
             raise InvalidArgument(
                 f'parameter {name}',
-                'changed while configured',
+                Phrase('changed while configured'),
                 'changes before configure' + (meanwhile and f'; {meanwhile}'),
             )
 
@@ -123,7 +123,9 @@ def in_chain_order(
     """Return the values of a parameter that is no setting, as ``each_joint`` does."""
     if len(given) not in (1, model.n):
         raise InvalidArgument(
-            f'parameter {name}', f'{len(given)} values', f'1 or {model.n}, one for each joint'
+            f'parameter {name}',
+            Phrase(f'{len(given)} values'),
+            f'1 or {model.n}, one for each joint',
         )
     values = np.empty(model.n)
     values[command_order(model, settings.joints)] = given
@@ -197,12 +199,13 @@ def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySetti
         limits = each_joint(model, settings, 'effort_limits')
     else:
         limits = model.effort_limits
-        for name, limit in zip(model.joint_names, limits):
+        for name, limit, slides in zip(model.joint_names, limits, model.dh.prismatic):
             if not np.isfinite(limit) or limit <= 0.0:
                 raise InvalidArgument(
                     f'joint {name!r} effort limit',
                     float(limit),
                     'a positive <limit effort> in the URDF, or parameter effort_limits',
+                    unit=force_unit(slides),
                 )
     rates = each_joint(model, settings, 'torque_rate_limit') if settings.torque_rate_limit else ()
     return SafetySettings(

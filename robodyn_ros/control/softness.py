@@ -119,8 +119,9 @@ def light_joints(
         if square > (fastest * rate) ** 2:
             worst[int(np.argmax(shape * (mass @ shape)))] = float(square)
     return [
-        f'joint {model.joint_names[i]!r} is light, {mass[i, i]:.2g} kg m² or kg: the model has no '
-        f'rotors; with joint states at {rate:g} Hz its springs will be '
+        f'joint {model.joint_names[i]!r} is light, {mass[i, i]:.2g} '
+        f'{"kg" if model.dh.prismatic[i] else "kg m²"}: the model has no rotors; with joint '
+        f'states at {rate:g} Hz its springs will be '
         f'{1.0 - (fastest * rate) ** 2 / square:.0%} softer than asked for, from '
         f'{np.sqrt(square) / fastest:.0f} Hz on they are not'
         for i, square in sorted(worst.items())
@@ -136,11 +137,12 @@ def _soft_joints(
     if given is not None:
         values, why = np.full(model.n, given), 'as given'
     values = _rounded(values)
+    units = 'N m/rad, where they slide N/m' if model.dh.prismatic.any() else 'N m/rad'
     return Chosen(
         {'mode': 'joint_impedance', 'impedance.stiffness': values.tolist()},
         (
             f'mode joint_impedance: {model.n} joints cannot hold a pose of the tip, which takes 6',
-            f'stiffness of the joints {_listed(values)} N m/rad or N/m: {why}',
+            f'stiffness of the joints {_listed(values)} {units}: {why}',
         ),
     )
 

@@ -21,8 +21,9 @@ from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import InvalidArgument, Overload
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, force_unit, position_unit
 from robodyn_ros.motions.point_to_point import known_effort_limits
+from robodyn_ros.motions.possible_positions import PossiblePositions
 from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
@@ -373,13 +374,33 @@ class _SlowedTorque:
         ------
         Overload
         """
-        check_resting(
-            self._resting.reshape(self._shape), limits, self._torque.model.joint_names, where
+        check_resting(self._resting.reshape(self._shape), limits, self._torque.model, where)
+
+
+def check_positions(model: RobotModel, q: FloatArray, where: Callable[[int], str]) -> None:
+    """
+    Check positions (N, P, n) against the model's limits.
+
+    Raises
+    ------
+    InvalidArgument
+        Naming joint, place and position.
+    """
+    lower, upper = model.position_limits.T
+    excess = np.maximum(lower - q, q - upper)
+    if (excess > ROUNDING).any():
+        k, place, j = (int(i) for i in np.unravel_index(int(excess.argmax()), excess.shape))
+        reached = float(q[k, place, j])
+        raise InvalidArgument(
+            f'joint {model.joint_names[j]!r} position {where(k)}',
+            reached,
+            PossiblePositions.of(model).within_limits(j, reached),
+            unit=position_unit(model.dh.prismatic[j]),
         )
 
 
 def check_resting(
-    resting: FloatArray, limits: FloatArray, names: tuple[str, ...], where: Callable[[int], str]
+    resting: FloatArray, limits: FloatArray, model: RobotModel, where: Callable[[int], str]
 ) -> None:
     """
     Check torques at rest (N, P, n) against limits (n,).
@@ -393,10 +414,12 @@ def check_resting(
     if excess.max(initial=0.0) <= 1.0:
         return
     k, place, j = np.unravel_index(int(excess.argmax()), excess.shape)
+    unit = force_unit(model.dh.prismatic[j])
     raise Overload(
-        f'joint {names[j]!r} torque at rest {where(int(k))}',
+        f'joint {model.joint_names[j]!r} torque at rest {where(int(k))}',
         float(resting[k, place, j]),
-        f'at most {limits[j]:.6g}, what its effort limit leaves',
+        f'at most {limits[j]:.6g} {unit}, what its effort limit leaves',
+        unit=unit,
     )
 
 
@@ -456,10 +479,12 @@ def time_scale(
             least = rms(slowed.rigid(high), slowed.speed(high))
             limits = effort_limits if rms_limits is None else rms_limits
             j = int(np.argmax(least / limits))
+            unit = force_unit(torque.model.dh.prismatic[j])
             raise Overload(
                 f'joint {torque.model.joint_names[j]!r} root mean square of the torque at rest',
                 float(least[j]),
-                f'at most {limits[j]:.6g}',
+                f'at most {limits[j]:.6g} {unit}',
+                unit=unit,
             )
     for _ in range(_SCALINGS):
         if high - low <= 1e-6 * high:

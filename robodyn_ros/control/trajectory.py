@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.errors import Phrase, RejectedTrajectory, later_than
 
 # Reading and planning them takes 10 ms, a period of the watchdog; no cycle runs meanwhile.
 MOST_POINTS = 1_000
@@ -92,7 +92,7 @@ class Trajectory:
         if lost.any():
             raise RejectedTrajectory(
                 f'trajectory points[{int(np.argmax(lost.any(axis=1)))}]',
-                'accelerations without velocities',
+                Phrase('accelerations without velocities'),
                 'velocities wherever there are accelerations',
             )
         return trajectory
@@ -110,7 +110,8 @@ def _checked_times(given: Sequence[float]) -> np.ndarray:
         raise RejectedTrajectory(
             f'trajectory points[{at}] time_from_start',
             float(times[at]),
-            f'later than the point before it, at {float(times[at - 1])} s',
+            later_than('point', float(times[at - 1] - times[at])),
+            unit='s',
         )
     return times
 
@@ -127,7 +128,7 @@ def _rows(
         elif len(row) > 0 or not optional:
             raise RejectedTrajectory(
                 f'trajectory points[{i}].{field}',
-                f'{len(row)} values',
+                Phrase(f'{len(row)} values'),
                 f'{length}, one for each joint' + (', or none' if optional else ''),
             )
     if given:

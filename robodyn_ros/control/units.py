@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Units of the drives' efforts and commands, and detection of positions in another unit.
+Units of the drives' efforts and commands.
 
 Laws and limits know N m and N alone. Measured efforts are multiplied on their way in, commands on
 their way out, after the last limit.
@@ -8,18 +8,15 @@ their way out, after the last limit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
 
 from robodyn_ros.control.settings import ControlSettings, each_joint
-from robodyn_ros.errors import InvalidArgument
-from robodyn_ros.model import RobotModel, possible_range
-from robodyn_ros.spatial import FloatArray
-
-_MOST_TOLD = 3  # joints
+from robodyn_ros.errors import InvalidArgument, shown
+from robodyn_ros.model import RobotModel
 
 
 class DriveUnits(NamedTuple):
@@ -72,7 +69,9 @@ def drive_units(
         if getattr(settings, name):
             scale = each_joint(model, settings, name)
             if found is not None and not np.array_equal(found, scale):
-                notes.append(f'parameter {name} counts, not that of identified_model: {found}')
+                notes.append(
+                    f'parameter {name} counts, not that of identified_model: {shown(found)}'
+                )
         if (scale != 1.0).any():
             notes.append(f'{name}, base to tip: {", ".join(f"{x:.6g}" for x in scale)}')
         scales.append(scale)
@@ -84,59 +83,3 @@ def drive_units(
                 f'a factor that leaves the effort limit, {limit:g}, finite',
             )
     return DriveUnits(scales[0], scales[1], tuple(notes))
-
-
-class PossiblePositions:
-    """
-    The range of each joint's position; beyond it the position is in another unit.
-
-    See ``robodyn_ros.model.possible_range``.
-
-    Parameters
-    ----------
-    joint_names : sequence of str, length n
-    position_limits : array, shape (n, 2)
-        Lower and upper [rad] or [m]; infinite where there is none.
-    prismatic : array of bool, shape (n,)
-    """
-
-    def __init__(
-        self, joint_names: Sequence[str], position_limits: FloatArray, prismatic: np.ndarray
-    ) -> None:
-        self._joint_names = tuple(joint_names)
-        self.prismatic = prismatic
-        self._limits = position_limits
-        lowest, highest = possible_range(position_limits, prismatic).T
-        self.lowest, self.highest = lowest.copy(), highest.copy()
-
-    @classmethod
-    def of(cls, model: RobotModel) -> PossiblePositions:
-        """Return those of an arm."""
-        return cls(model.joint_names, model.position_limits, model.dh.prismatic)
-
-    def remark(self, positions: dict[int, float]) -> str:
-        """
-        Return as text which of some joints' positions are impossible; empty: none is.
-
-        Parameters
-        ----------
-        positions : dict of int to float
-            By the joint's index [rad] or [m].
-        """
-        told = {
-            i: f'{self._joint_names[i]} is at {value:.4g} {"m" if self.prismatic[i] else "rad"} '
-            f'(limits {self._limits[i][0]:.4g} to {self._limits[i][1]:.4g})'
-            for i, value in positions.items()
-            if self.question(i, value)
-        }
-        if not told:
-            return ''
-        first, more = next(iter(told)), ', …' if len(told) > _MOST_TOLD else ''
-        words = ', '.join(list(told.values())[:_MOST_TOLD])
-        return f'{words}{more}: {self.question(first, positions[first])}'
-
-    def question(self, joint: int, position: float) -> str:
-        """Return which unit a joint's position may be in; empty: it is a possible one."""
-        if not np.isfinite(position) or self.lowest[joint] <= position <= self.highest[joint]:
-            return ''
-        return 'in millimetres?' if self.prismatic[joint] else 'in degrees?'

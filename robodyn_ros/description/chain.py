@@ -27,6 +27,7 @@ from robodyn_ros.errors import (
     MalformedUrdf,
     NoChain,
     NoSuchName,
+    Phrase,
     UnsupportedJoint,
 )
 from robodyn_ros.record import Record
@@ -223,7 +224,9 @@ def serial_chain(
         _check_supported(joint, mimic)
     if not joints:
         raise NoChain(
-            'chain', f'{base!r} to {tip!r}', 'at least one revolute, continuous or prismatic joint'
+            'chain',
+            Phrase(f'no joint moves from {base!r} to {tip!r}'),
+            'at least one revolute, continuous or prismatic joint',
         )
     positions = _LockedPositions(description, joints, locked_positions or {})
     gravity, mount_findings = _mount(tree, base, positions)
@@ -308,7 +311,7 @@ def _check_supported(joint: Joint, mimic: MimicChoice) -> None:
     if joint.mimic is not None and mimic == 'error':
         raise UnsupportedJoint(
             element,
-            f'mimics {joint.mimic.joint!r}',
+            Phrase(f'mimics {joint.mimic.joint!r}'),
             'no mimic joint',
             choice=('mimic', 'independent'),
         )
@@ -354,7 +357,7 @@ class LinkTree:
             if other is not None:
                 raise MalformedUrdf(
                     f'link {joint.child!r}',
-                    f'child of the joints {other.name!r} and {joint.name!r}',
+                    Phrase(f'child of the joints {other.name!r} and {joint.name!r}'),
                     'one parent joint',
                 )
             self.parent_joint[joint.child] = joint
@@ -364,7 +367,7 @@ class LinkTree:
         if reached != len(robot.links):
             raise MalformedUrdf(
                 'joints',
-                f'{len(robot.links) - reached} links that no root link leads to',
+                Phrase(f'{len(robot.links) - reached} links that no root link leads to'),
                 'a tree without loops',
             )
 
@@ -381,7 +384,7 @@ class LinkTree:
             self._check_link('base_link', base_link)
             return base_link
         if len(self.roots) > 1:
-            raise NoChain('base_link', 'not given', f'one of {_listed(self.roots)}')
+            raise NoChain('base_link', Phrase('not given'), f'one of {_listed(self.roots)}')
         return self.roots[0]
 
     def root_of(self, link: str) -> str:
@@ -408,7 +411,7 @@ class LinkTree:
             if joint is None:
                 raise NoChain(
                     'chain',
-                    f'no path of joints from {base!r} to {tip!r}',
+                    Phrase(f'no path of joints from {base!r} to {tip!r}'),
                     f'a tip below the base: {_listed(self.below(base)[1:])}',
                 )
             joints.append(joint)
@@ -451,9 +454,9 @@ def _tip_not_given(tree: LinkTree, base: str) -> tuple[str, tuple[Finding, ...]]
         if (leaves := [name for name in links if not tree.child_joints[name]])
     }
     if not ends:
-        raise NoChain('robot', f'no joint moves below {base!r}', 'at least one')
+        raise NoChain('robot', Phrase(f'no joint moves below {base!r}'), 'at least one')
     if len(ends) > 1:
-        raise NoChain('tip_link', 'not given', _candidates(tree, links_of_joints, ends))
+        raise NoChain('tip_link', Phrase('not given'), _candidates(tree, links_of_joints, ends))
     ((_, leaves),) = ends.items()
     tip = _best(tree, leaves)
     if len(leaves) == 1:
@@ -594,7 +597,8 @@ class _LockedPositions:
             kind = self._joints[name].kind
             raise InvalidArgument(element, value, f'a joint with one position: this one is {kind}')
         if not math.isfinite(value):
-            raise InvalidArgument(element, value, 'a finite number [rad or m]')
+            unit = 'm' if self._joints[name].kind == 'prismatic' else 'rad'
+            raise InvalidArgument(element, value, f'a finite number [{unit}]')
         return float(value)
 
     def transform(self, joint: Joint, findings: list[Finding]) -> FloatArray:

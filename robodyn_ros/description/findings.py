@@ -19,6 +19,9 @@ from robodyn_ros.description.chain import Body, Chain
 from robodyn_ros.description.records import Finding, Inertial, Joint, Level, note, warning
 from robodyn_ros.spatial import FloatArray
 
+MASSES = "masses in the URDF, the maker's or those that robodyn identify finds in recordings"
+"""What an arm without masses needs."""
+
 # The torque [N m] that is in doubt with a finding, roughly, and the finding.
 _WeighedFinding = tuple[float, Finding]
 # What findings are weighed with [m/s²], whatever the model's.
@@ -138,31 +141,32 @@ _Found = tuple[str, Level, float | tuple[float, float], str]
 
 def _of_limits(joint: Joint) -> Iterator[_Found]:
     limit = joint.limit
+    force, way = ('N', 'm') if joint.kind == 'prismatic' else ('N m', 'rad')
     if not (0 < limit.effort < math.inf):
         has_none = limit.effort == math.inf
-        what = 'no effort limit' if has_none else f'an effort limit of {limit.effort:g}'
+        what = 'no effort limit' if has_none else f'an effort limit of {limit.effort:g} {force}'
         yield 'effort_limit', 'warning', limit.effort, f'has {what}'
     elif limit.effort > _LARGEST_EFFORT:
-        message = f'has an effort limit of {limit.effort:g}, which limits nothing'
+        message = f'has an effort limit of {limit.effort:g} {force}, which limits nothing'
         yield 'effort_limit', 'warning', limit.effort, message
     if _LARGEST_VELOCITY < limit.velocity < math.inf:
-        message = f'has a velocity limit of {limit.velocity:g}, which limits nothing'
+        message = f'has a velocity limit of {limit.velocity:g} {way}/s, which limits nothing'
         yield 'velocity_limit', 'info', limit.velocity, message
     both = (limit.lower, limit.upper)
-    range_ = f'{limit.lower:g} to {limit.upper:g}'
+    range_ = f'{limit.lower:g} to {limit.upper:g} {way}'
     furthest = max(map(abs, both))
     if limit.lower > limit.upper:
         yield 'position_limits', 'warning', both, f'has inverted position limits, {range_}'
     elif limit.lower == limit.upper:
-        message = f'has no room to move: both position limits are {limit.lower:g}'
+        message = f'has no room to move: both position limits are {limit.lower:g} {way}'
         yield 'position_limits', 'warning', limit.lower, message
     elif joint.kind != 'continuous' and math.isinf(furthest):
         yield 'position_limits', 'info', both, 'has no position limits'
     elif joint.kind == 'revolute' and furthest > 2 * math.pi * _MOST_TURNS:
-        message = f'has position limits of {range_} rad; or are they degrees?'
+        message = f'has position limits of {range_}; or are they degrees?'
         yield 'position_limits', 'info', both, message
     elif joint.kind == 'prismatic' and furthest > _LONGEST_SLIDE:
-        message = f'has position limits of {range_} m; or are they millimetres?'
+        message = f'has position limits of {range_}; or are they millimetres?'
         yield 'position_limits', 'info', both, message
 
 
@@ -191,7 +195,7 @@ def _mass_findings(chain: Chain, reach: float) -> Iterator[_WeighedFinding]:
     total = sum(masses)
     arm = f'{chain.base_link!r} to {chain.tip_link!r}'
     if total == 0:
-        message = f'no link from {arm} that moves has a mass: every torque is 0'
+        message = f'no link from {arm} that moves has a mass: every torque is 0; needed: {MASSES}'
         yield np.inf, warning('no_masses', arm, 0.0, message)
     elif total < _LIGHTEST_ARM * reach and reach < _LONGEST_ARM:
         message = (

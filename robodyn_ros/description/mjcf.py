@@ -33,7 +33,7 @@ from robodyn_ros.description.records import (
 )
 from robodyn_ros.description.source import plain_bytes, user_path
 from robodyn_ros.description.xml import parsed_xml
-from robodyn_ros.errors import InvalidArgument, MalformedUrdf, NoBackend
+from robodyn_ros.errors import InvalidArgument, MalformedUrdf, NoBackend, Phrase
 from robodyn_ros.spatial import FloatArray, rotation_about, transform
 
 InferredInertia = Literal['finding', 'error']
@@ -53,7 +53,7 @@ def imported_mujoco() -> Any:
     try:
         import mujoco
     except ImportError as error:
-        raise NoBackend('mujoco', str(error), 'pip install mujoco') from error
+        raise NoBackend('mujoco', Phrase(str(error)), 'pip install mujoco') from error
     return mujoco
 
 
@@ -117,7 +117,7 @@ def description_of_mjcf(
     if inferred and inferred_inertia == 'error':
         raise MalformedUrdf(
             f'link {inferred[0]!r} mass',
-            'none: MuJoCo infers it from the shapes',
+            Phrase('none: MuJoCo infers it from the shapes'),
             'an <inertial>',
             choice=('inferred_inertia', 'finding'),
         )
@@ -137,7 +137,9 @@ def _compiled(mujoco: Any, file: Path) -> tuple[Any, Any]:
         said = ' '.join(str(error).split()).removeprefix('Error: ')
         # Of the text that MuJoCo was given, which is not the file's.
         said = re.sub(r',? line \d+$', '', said)
-        raise MalformedUrdf(f'file {str(file)!r}', said, 'an MJCF that MuJoCo compiles') from error
+        raise MalformedUrdf(
+            f'file {str(file)!r}', Phrase(said), 'an MJCF that MuJoCo compiles'
+        ) from error
 
 
 # --- MuJoCo's model to records -------------------------------------------------------------------

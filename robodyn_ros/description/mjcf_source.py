@@ -3,8 +3,8 @@
 MJCF files -> one text of what a model is made of, and the meshes that it needs, of bounded size.
 
 MuJoCo opens no file of its own: includes and meshes are read here, from the folder of the file
-that the caller names and below. What is seen, measured or collides is left out before MuJoCo would
-load it: textures, height fields, sensors, keyframes, and the shapes of links whose mass is given.
+that the caller names and below. What no model is made of is left out before MuJoCo would load it:
+textures, height fields, sensors, keyframes, and the shapes that give no moving link a mass.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from robodyn_ros.description.source import (
     plain_bytes,
 )
 from robodyn_ros.description.xml import parsed_xml
-from robodyn_ros.errors import MalformedUrdf, UnreadableSource
+from robodyn_ros.errors import MalformedUrdf, Phrase, UnreadableSource
 
 LARGEST_MESHES = 16 * 2**20
 """Bytes of the meshes that masses are inferred from, together, at the most."""
@@ -42,6 +42,7 @@ _DEEPEST_INCLUDE = 20  # files over an included one
 _DEEPEST_ELEMENT = 250  # elements around one: libxml2's own limit in one file
 _MOST_DIVISIONS = 200  # parameters of a built-in mesh, states and samples of an actuator
 _REPEATING = ('replicate', 'composite', 'flexcomp')
+_JOINTS = ('joint', 'freejoint')
 _INSIDE = ('frame', 'replicate')  # elements within a body that are no body
 _SECTIONS = ('size', 'visual', 'statistic', 'custom', 'keyframe', 'sensor', 'contact')
 _UNUSED = ('texture', 'material', 'skin', 'hfield', 'camera', 'light', 'lengthrange')
@@ -74,7 +75,7 @@ def mjcf_source(file: Path) -> MjcfSource:
     if model is not None:
         raise MalformedUrdf(
             f'file {str(file)!r}',
-            'a <model> to attach',
+            Phrase('a <model> to attach'),
             'an MJCF in one piece, or with <include>: MjSpec.to_xml() writes one',
         )
     _check_counts(root, file)
@@ -122,7 +123,7 @@ class _Included:
         if self._size > LARGEST_SOURCE:
             raise UnreadableSource(
                 f'file {str(self._main)!r} and what it includes',
-                f'over {LARGEST_SOURCE} bytes',
+                Phrase(f'over {LARGEST_SOURCE} bytes'),
                 f'at most {LARGEST_SOURCE}',
             )
         return parsed_xml(content)[0]
@@ -184,14 +185,75 @@ def _leave_out(root: Any) -> None:
 
 
 def _leave_shapes_out(root: Any) -> None:
-    """Remove the shapes of the world, and those of bodies whose mass is given and counts."""
+    """Remove the shapes that give no moving body a mass."""
     is_inferred = any(each.get('inertiafromgeom') == 'true' for each in root.iter('compiler'))
     wrapped = {each.get('geom') for each in root.iter('geom') if 'geom' in each.attrib}
+    weighs = _Weighs(root)
+    # A total mass is shared out to what stands still, too.
+    is_shared = any('settotalmass' in each.attrib for each in root.iter('compiler'))
     for geom in list(root.iter('geom')):
         owner = next(each for each in geom.iterancestors() if each.tag not in _INSIDE)
-        given = owner.tag == 'body' and owner.find('inertial') is not None and not is_inferred
-        if (given or owner.tag == 'worldbody') and geom.get('name', '') not in wrapped:
+        if owner.tag not in ('body', 'worldbody') or geom.get('name', '') in wrapped:
+            continue
+        given = owner.find('inertial') is not None and not is_inferred
+        stands = owner.tag == 'worldbody' or not (is_shared or _moves(owner))
+        if given or stands or not weighs.of(geom):
             geom.getparent().remove(geom)
+
+
+def _moves(body: Any) -> bool:
+    """Return whether a joint moves a body."""
+    return any(
+        each.tag == 'body' and any(part.tag in _JOINTS for part in _own_parts(each))
+        for each in (body, *body.iterancestors())
+    )
+
+
+def _own_parts(body: Any) -> Iterator[Any]:
+    for part in body.iterchildren(etree.Element):
+        yield from _own_parts(part) if part.tag in _INSIDE else (part,)
+
+
+class _Weighs:
+    """Whether a shape can have a mass, by its own attributes and those of its class."""
+
+    def __init__(self, root: Any) -> None:
+        self._of_class: dict[str, dict[str, str]] = {}
+        self._groups: list[float] = []
+        for compiler in root.iter('compiler'):
+            if 'inertiagrouprange' in compiler.attrib:
+                self._groups = [
+                    _number(word) for word in compiler.get('inertiagrouprange').split()
+                ]
+        for first, top in enumerate(root.findall('default')):
+            self._add(top, self._of_class.get('main', {}), 'main' if not first else '')
+
+    def _add(self, default: Any, inherited: dict[str, str], also: str = '') -> None:
+        own = dict(inherited)
+        for geom in default.findall('geom'):
+            own.update(geom.attrib)
+        self._of_class[default.get('class', 'main')] = own
+        if also:
+            self._of_class[also] = own
+        for each in default.findall('default'):
+            self._add(each, own)
+
+    def of(self, geom: Any) -> bool:
+        """Return whether a shape can have one."""
+        classes = (each.get('childclass') for each in geom.iterancestors())
+        name = geom.get('class') or next(filter(None, classes), 'main')
+        told = {**self._of_class.get(name, {}), **geom.attrib}
+        group = _number(told.get('group', '0'))
+        if self._groups and (group < self._groups[0] or group > self._groups[-1]):
+            return False
+        return _number(told.get('mass', told.get('density', '1'))) != 0.0
+
+
+def _number(word: str) -> float:
+    try:
+        return float(word)
+    except ValueError:  # MuJoCo refuses it
+        return math.nan
 
 
 # --- sizes ---------------------------------------------------------------------------------------
@@ -213,7 +275,7 @@ def _check_counts(root: Any, file: Path) -> None:
         if count > most:
             raise MalformedUrdf(
                 f'file {str(file)!r}',
-                f'{count:.0f} {what}, repeated ones included',
+                Phrase(f'{count:.0f} {what}, repeated ones included'),
                 f'at most {most}',
             )
 
@@ -226,7 +288,7 @@ def _repeated(root: Any, file: Path) -> Iterator[tuple[Any, float]]:
         if depth > _DEEPEST_ELEMENT:
             raise MalformedUrdf(
                 f'file {str(file)!r}',
-                f'<{element.tag}> within {depth} elements',
+                Phrase(f'<{element.tag}> within {depth} elements'),
                 f'at most {_DEEPEST_ELEMENT}',
             )
         times *= _count(element)
@@ -283,7 +345,9 @@ def _meshes(root: Any, file: Path, folder: str, strips: bool) -> dict[str, bytes
         element = f'mesh {_mesh_name(mesh)!r}'
         _check_divisions(mesh, 'params', mesh.get('params', ''))
         if mesh.find('plugin') is not None:
-            raise MalformedUrdf(element, 'made by a plugin', "a file, or the link's <inertial>")
+            raise MalformedUrdf(
+                element, Phrase('made by a plugin'), "a file, or the link's <inertial>"
+            )
         size += len(mesh.get('vertex', ''))
         name = mesh.get('file')
         if name:
@@ -296,7 +360,7 @@ def _meshes(root: Any, file: Path, folder: str, strips: bool) -> dict[str, bytes
             if sum(1 for _ in _FACE.finditer(content)) > _MOST_FACES:
                 raise UnreadableSource(
                     f'{element} file {str(path)!r}',
-                    f'over {_MOST_FACES} faces',
+                    Phrase(f'over {_MOST_FACES} faces'),
                     f"at most {_MOST_FACES}, or the link's <inertial>",
                 )
             mesh.set('name', _mesh_name(mesh))
@@ -305,7 +369,7 @@ def _meshes(root: Any, file: Path, folder: str, strips: bool) -> dict[str, bytes
         if size > LARGEST_MESHES:
             raise UnreadableSource(
                 f'{element} and those before it',
-                f'over {LARGEST_MESHES} bytes',
+                Phrase(f'over {LARGEST_MESHES} bytes'),
                 f'at most {LARGEST_MESHES}, or an <inertial> in each link',
             )
     return found

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.errors import MalformedUrdf
+from robodyn_ros.errors import MalformedUrdf, Phrase
 from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
@@ -187,7 +187,7 @@ def robot_description(
             raise MalformedUrdf('link name', link.name, 'each link name once')
         links_by_name[link.name] = link
     if not links_by_name:
-        raise MalformedUrdf('robot', 'no <link>', 'at least one <link>')
+        raise MalformedUrdf('robot', Phrase('no <link>'), 'at least one <link>')
     joints_by_name: dict[str, Joint] = {}
     for joint in joints:
         if joint.name in joints_by_name:
@@ -226,7 +226,7 @@ def inertial(
     """
     mass = checked_number(f'{element} mass', mass)
     if mass < 0:
-        raise MalformedUrdf(f'{element} mass', mass, 'zero or more [kg]')
+        raise MalformedUrdf(f'{element} mass', mass, 'zero or more', unit='kg')
     r = np.asarray(rotation, dtype=float)
     tensor = checked_numbers(f'{element} inertia', inertia)
     tensor_in_link = r @ tensor @ r.T

@@ -13,7 +13,7 @@ import numpy as np
 
 from robodyn_ros.description.records import Inertial
 from robodyn_ros.description.xml import parsed_xml
-from robodyn_ros.errors import MalformedUrdf
+from robodyn_ros.errors import MalformedUrdf, Phrase
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _places(content: bytes) -> dict[_Key, _Place]:
     try:
         parser.Parse(content[lead:], True)
     except expat.ExpatError as error:
-        raise MalformedUrdf('XML', str(error), 'well-formed XML') from error
+        raise MalformedUrdf('XML', Phrase(str(error)), 'well-formed XML') from error
     return places
 
 
@@ -138,7 +138,9 @@ def _after(content: bytes, start: int) -> int:
     """Return where the tag that begins at ``start`` ends; a > may stand in a quoted value."""
     match = _TAG.match(content, start)
     if match is None:
-        raise MalformedUrdf('XML', f'no tag at byte {start}', 'an encoding that contains ASCII')
+        raise MalformedUrdf(
+            'XML', Phrase(f'no tag at byte {start}'), 'an encoding that contains ASCII'
+        )
     return match.end()
 
 

@@ -26,7 +26,7 @@ from robodyn_ros.description.records import (
     warning,
 )
 from robodyn_ros.description.xml import parsed_xml
-from robodyn_ros.errors import MalformedUrdf, NoChain
+from robodyn_ros.errors import MalformedUrdf, NoChain, Phrase, shown
 
 MOST_ELEMENTS = 2000
 """Links and joints that are read at the most."""
@@ -112,7 +112,9 @@ def sanitized(content: bytes) -> tuple[Any, tuple[Finding, ...]]:
         if _tag(element) in ('link', 'joint'):
             if len(kept) == MOST_ELEMENTS:
                 raise MalformedUrdf(
-                    'robot', f'more than {MOST_ELEMENTS} links and joints', 'at most that many'
+                    'robot',
+                    Phrase(f'more than {MOST_ELEMENTS} links and joints'),
+                    'at most that many',
                 )
             kept.append(_kept_part(element, findings))
         elif _is_xacro(element):
@@ -123,7 +125,7 @@ def sanitized(content: bytes) -> tuple[Any, tuple[Finding, ...]]:
     if macros and kept.find('joint') is None:
         raise NoChain(
             'robot',
-            f'<{next(iter(macros))}> and no <joint>',
+            Phrase(f'<{next(iter(macros))}> and no <joint>'),
             'a URDF whose xacro macros are expanded',
         )
     return kept, tuple(findings)
@@ -190,7 +192,7 @@ def _keep_children(
     for name in _KEPT_CHILDREN[tag]:
         if name not in found:
             if name in _REQUIRED_CHILDREN[tag]:
-                raise MalformedUrdf(where, f'no <{name}>', f'one <{name}>')
+                raise MalformedUrdf(where, Phrase(f'no <{name}>'), f'one <{name}>')
             if tag == 'inertial' and name in _MISSING_OF_INERTIAL:
                 finding, zeros = _MISSING_OF_INERTIAL[name]
                 etree.SubElement(kept, name, zeros)
@@ -210,9 +212,10 @@ def _keep_children(
             _keep_attributes(first, child, where)
             rpy = [abs(float(word)) for word in (child.get('rpy') or '').split()]
             if rpy and _LARGEST_ANGLE < max(rpy) < math.inf:
-                value = child.get('rpy')
+                value = child.get('rpy', '')
+                angles = ' '.join(f'{float(word):g}' for word in value.split())
                 message = (
-                    f'{where} has an <origin> with rpy {value} rad, more than a turn; or is that '
+                    f'{where} has an <origin> with rpy {angles} rad, more than a turn; or is that '
                     'in degrees?'
                 )
                 findings.append(warning('large_angle', where, value, message))
@@ -271,7 +274,7 @@ def _faults_of_unused(element: Any, where: str) -> list[Finding]:
     try:
         _keep_attributes(element, etree.Element(_tag(element)), where)
     except MalformedUrdf as error:
-        message = f'{error.element} {error.value!r} is ignored'
+        message = f'{error.element}: {shown(error.value)}, which is ignored'
         return [note('ignored_element', where, error.value, message)]
     return []
 
@@ -283,7 +286,7 @@ def _keep_attributes(element: Any, kept: Any, where: str) -> None:
         label = f'{where} <{tag}> {attribute}'
         if value is None:
             if attribute not in _OPTIONAL_ATTRIBUTES.get(tag, ()):
-                raise MalformedUrdf(label, 'missing', 'the attribute')
+                raise MalformedUrdf(label, Phrase('missing'), 'the attribute')
             continue
         if count is not None:
             words = value.split()

@@ -16,7 +16,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from robodyn_ros.errors import MalformedUrdf, UnreadableSource
+from robodyn_ros.errors import MalformedUrdf, Phrase, UnreadableSource
 
 LARGEST_SOURCE = 16 * 2**20
 """Bytes of XML that are read at the most."""
@@ -67,7 +67,7 @@ def bytes_of_text(text: str) -> bytes:
     try:
         content = text.encode('utf-8')
     except UnicodeEncodeError as error:
-        raise MalformedUrdf('XML text', str(error), 'text without surrogates') from error
+        raise MalformedUrdf('XML text', Phrase(str(error)), 'text without surrogates') from error
     return _bounded(content, 'XML text')
 
 
@@ -130,10 +130,17 @@ def _check_file(path: Path, named: str | Path) -> None:
     """Refuse what is no regular file."""
     try:
         if not path.exists():
-            raise UnreadableSource('no such file', str(named), 'the path of a URDF, or XML text')
+            remedy = 'the path of a URDF, or XML text'
+            if isinstance(named, str) and _DESCRIPTION_NAME.fullmatch(named):
+                remedy += (
+                    f'; as a robot of the package {_DESCRIPTIONS}: pip install {_DESCRIPTIONS}'
+                )
+            raise UnreadableSource('no such file', str(named), remedy)
         if not path.is_file():
             what = 'a folder' if path.is_dir() else 'no regular file'
-            raise UnreadableSource(f'source {str(named)!r}', what, 'a file with a URDF or an MJCF')
+            raise UnreadableSource(
+                f'source {str(named)!r}', Phrase(what), 'a file with a URDF or an MJCF'
+            )
     except (OSError, ValueError) as error:
         raise _unreadable(named, error) from error
 
@@ -181,14 +188,14 @@ def bytes_of_file(path: Path, most: int, element: str) -> bytes:
     except (OSError, ValueError) as error:
         raise UnreadableSource(element, str(path), f'a file ({error})') from error
     if len(content) > most:
-        raise UnreadableSource(element, f'over {most} bytes', 'a smaller file')
+        raise UnreadableSource(element, Phrase(f'over {most} bytes'), 'a smaller file')
     return content
 
 
 def _bounded(content: bytes, element: str) -> bytes:
     if len(content) > LARGEST_SOURCE:
         raise UnreadableSource(
-            element, f'over {LARGEST_SOURCE} bytes', f'at most {LARGEST_SOURCE}'
+            element, Phrase(f'over {LARGEST_SOURCE} bytes'), f'at most {LARGEST_SOURCE}'
         )
     return content
 
@@ -235,7 +242,7 @@ def _expanded_xacro(path: Path) -> bytes:
         except subprocess.TimeoutExpired:
             raise MalformedUrdf(
                 element,
-                f'not expanded within {LONGEST_EXPANSION:g} s',
+                Phrase(f'not expanded within {LONGEST_EXPANSION:g} s'),
                 'a file that xacro expands sooner',
             ) from None
         finally:
@@ -245,7 +252,9 @@ def _expanded_xacro(path: Path) -> bytes:
             messages.seek(0)
             said = messages.read(LARGEST_SOURCE).decode(errors='replace').strip().splitlines()
             raise MalformedUrdf(
-                element, said[-1] if said else f'xacro ended with {failed}', 'a file xacro expands'
+                element,
+                Phrase(said[-1] if said else f'xacro ended with {failed}'),
+                'a file xacro expands',
             )
         output.seek(0)
         return _bounded(output.read(LARGEST_SOURCE + 1), element)

@@ -39,7 +39,7 @@ from robodyn_ros.description.source import (
     is_xml_text,
     user_path,
 )
-from robodyn_ros.errors import MalformedUrdf, in_file
+from robodyn_ros.errors import MalformedUrdf, Phrase, in_file
 from robodyn_ros.spatial import rotation_from_rpy, transform
 
 
@@ -113,7 +113,7 @@ def urdf_text(path: Path) -> str:
     try:
         return bytes_of_source(path).decode('utf-8')
     except UnicodeDecodeError as error:
-        raise MalformedUrdf(f'file {str(path)!r}', str(error), 'UTF-8') from error
+        raise MalformedUrdf(f'file {str(path)!r}', Phrase(str(error)), 'UTF-8') from error
 
 
 # --- elements to records -----------------------------------------------------------------------
@@ -252,7 +252,9 @@ def description_of_urdfpy(robot: Any) -> RobotDescription:
         joints = [_urdfpy_joint(joint) for joint in robot.joints]
     except (AttributeError, TypeError, ValueError) as error:
         raise MalformedUrdf(
-            'urdfpy object', f'{type(robot).__name__}: {error}', 'an object like urdfpy.URDF'
+            'urdfpy object',
+            Phrase(f'{type(robot).__name__}: {error}'),
+            'an object like urdfpy.URDF',
         ) from error
     return robot_description(links, joints, name=str(getattr(robot, 'name', '') or ''))
 

@@ -13,7 +13,7 @@ from typing import Any
 from lxml import etree
 
 from robodyn_ros.description.records import Finding, note
-from robodyn_ros.errors import MalformedUrdf
+from robodyn_ros.errors import MalformedUrdf, Phrase
 
 _UTF_16_MARKS = (b'\xff\xfe', b'\xfe\xff')
 _DECLARATION = re.compile(rb'<\?xml\s[^>]*\?>')
@@ -83,7 +83,7 @@ def _tolerantly_parsed(content: bytes, first: Exception, findings: list[Finding]
             undeclared = _UNDECLARED.match(str(error))
             prefix = undeclared[1] if undeclared else ''
             if not prefix or prefix in prefixes or len(prefixes) == _MOST_PREFIXES:
-                raise MalformedUrdf('XML', str(error), 'well-formed XML') from first
+                raise MalformedUrdf('XML', Phrase(_said(error)), 'well-formed XML') from first
             prefixes.append(prefix)
             declaration = b'<robot xmlns:%s="undeclared"' % prefix.encode()
             content = _ROOT_TAG.sub(declaration, content, count=1)
@@ -155,9 +155,15 @@ def _check_document_type(document_type: Any) -> None:
     if document_type.external_id is not None or document_type.system_url is not None:
         named = document_type.system_url or document_type.external_id
         raise MalformedUrdf(
-            'XML', f'a <!DOCTYPE> that refers to {named!r}', 'XML that refers to no other document'
+            'XML',
+            Phrase(f'a <!DOCTYPE> that refers to {named!r}'),
+            'XML that refers to no other document',
         )
     for entity in document_type.iterentities():
         raise MalformedUrdf(
-            'XML', f'a <!DOCTYPE> with the entity {entity.name!r}', 'XML without entities'
+            'XML', Phrase(f'a <!DOCTYPE> with the entity {entity.name!r}'), 'XML without entities'
         )
+
+
+def _said(error: Exception) -> str:
+    return str(getattr(error, 'msg', '') or error)  # lxml adds the name of the text to its msg

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.errors import InvalidArgument
+from robodyn_ros.errors import InvalidArgument, shown
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import inertia_tensor, skew
 
@@ -32,7 +32,7 @@ def centers_of_mass(model: RobotModel) -> tuple[NDArray, NDArray, NDArray]:
             raise InvalidArgument(
                 f'mass of the link that joint {name!r} moves',
                 0.0,
-                f'not zero where the first moments {first_moment.tolist()} are not: there is no '
+                f'not zero where the first moments {shown(first_moment)} are not: there is no '
                 "centre of mass, which 'newton_euler', for one, does without",
             )
     center = first_moments / np.where(massless, 1.0, mass)[:, None]

@@ -24,7 +24,7 @@ from robodyn_ros.dynamics import (
 )
 from robodyn_ros.dynamics.coriolis import christoffel_coriolis_matrix
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
-from robodyn_ros.errors import InvalidArgument, NoSolution
+from robodyn_ros.errors import InvalidArgument, NoSolution, Phrase
 from robodyn_ros.model import RobotModel, model_states
 
 Method = Literal[
@@ -237,6 +237,8 @@ def _accelerations(mass_matrix: NDArray, net_torque: NDArray) -> NDArray:
         if least[joint] > 0:
             what = f'smallest eigenvalue is {np.linalg.eigvalsh(mass_matrix).min():.3g}'
         raise NoSolution(
-            'mass matrix', what, 'positive definite: inertia about every joint (see the findings)'
+            'mass matrix',
+            Phrase(what),
+            'positive definite: inertia about every joint (see the findings)',
         ) from error
     return np.linalg.solve(mass_matrix, net_torque[..., None])[..., 0]

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from robodyn_ros.arguments import checked_array, checked_number, checked_per_joint
 from robodyn_ros.description.records import Finding, note, warning
 from robodyn_ros.dynamics import coriolis_matrix, gravity_torque, mass_matrix
-from robodyn_ros.errors import InsufficientRecording, InvalidArgument
+from robodyn_ros.errors import InsufficientRecording, InvalidArgument, Phrase
 from robodyn_ros.identification.preparation import (
     STANDSTILL,
     EvenSamples,
@@ -26,7 +26,7 @@ from robodyn_ros.identification.preparation import (
     low_passed,
 )
 from robodyn_ros.identification.recording import Recording, checked_recordings
-from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.model import RobotModel, checked_model, position_unit
 from robodyn_ros.motions.point_to_point import known_effort_limits
 from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
@@ -153,10 +153,11 @@ class CommandProbe:
         worst = int(np.abs(way).argmax())
         if abs(way[worst]) > self._most_motion:
             self.is_over = True
+            unit = position_unit(self._model.dh.prismatic[worst])
             self.problem = (
-                f'joint {self._model.joint_names[worst]!r} has moved {abs(way[worst]):.3g} rad or '
-                f'm while the command of {self._model.joint_names[self._channel]!r} was probed; '
-                f'allowed: {self._most_motion:.3g}'
+                f'joint {self._model.joint_names[worst]!r} has moved {abs(way[worst]):.6g} {unit} '
+                f'while the command of {self._model.joint_names[self._channel]!r} was probed; '
+                f'allowed: {self._most_motion:.6g} {unit}'
             )
             return result
         since = time - self._begin
@@ -254,7 +255,7 @@ def _largest(model: RobotModel, given: ArrayLike | None) -> FloatArray:
             if not np.isfinite(value):
                 raise InvalidArgument(
                     f'largest command of joint {name!r}',
-                    'not given, and no effort limit',
+                    Phrase('not given, and no effort limit'),
                     "a positive number in the drive's unit",
                 )
         return largest
@@ -387,7 +388,9 @@ def check_commands(model: RobotModel, recordings: Recording | Sequence[Recording
         for j, mine in enumerate(_slides(model, stretch)):
             slides[j].extend(mine)
     if not any(slides):
-        raise InsufficientRecording('recording', 'no joint that slides', 'a larger command')
+        raise InsufficientRecording(
+            'recording', Phrase('no joint that slides'), 'a larger command'
+        )
     joints = tuple(_joint_command(model, j, mine) for j, mine in enumerate(slides))
     return CommandCheck(
         joints,

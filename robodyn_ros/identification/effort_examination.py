@@ -24,7 +24,7 @@ from robodyn_ros.identification.noise import autocorrelation_time
 from robodyn_ros.identification.prior import Prior, prior_pseudo_inertia
 from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.identification.rows import LEAST_ROWS, Rows, TrainingData
-from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.model import RobotModel, checked_model, force_unit
 from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 from robodyn_ros.threads import one_thread
@@ -219,7 +219,7 @@ def examine_effort(
             *(
                 finding
                 for each, slides in zip(complete, model.dh.prismatic, strict=True)
-                for finding in _findings_of_joint(each, 'N' if slides else 'N m')
+                for finding in _findings_of_joint(each, force_unit(slides))
             ),
             *of_delay(delay, deviation),
         ),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from robodyn_ros.description.records import Finding, note, warning
-from robodyn_ros.errors import InsufficientRecording
+from robodyn_ros.errors import InsufficientRecording, Phrase
 from robodyn_ros.identification.comparison import RecordingErrors
 from robodyn_ros.identification.fit import Fit, predicted
 from robodyn_ros.identification.noise import MEDIAN_TO_DEVIATION, rms
@@ -53,7 +53,7 @@ def check_rows(model: RobotModel, rows: Sequence[Rows]) -> None:
     used = int(max(sum(each.used[:, j].sum() for each in rows) for j in range(model.n)))
     if used < LEAST_ROWS:
         raise InsufficientRecording(
-            'recordings', f'{used} rows in which a joint moves', f'{LEAST_ROWS} at least'
+            'recordings', Phrase(f'{used} rows in which a joint moves'), f'{LEAST_ROWS} at least'
         )
 
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import float_array
 from robodyn_ros.dynamics import inverse_dynamics, smooth_friction_torque
-from robodyn_ros.errors import InsufficientRecording, InvalidArgument
+from robodyn_ros.errors import InsufficientRecording, InvalidArgument, Phrase
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import PointToPoint, known_effort_limits
@@ -176,7 +176,7 @@ class MotionWatch:
 def _per_joint(name: str, values: ArrayLike, n: int) -> FloatArray:
     array = np.atleast_1d(float_array(name, values))
     if array.shape not in ((1,), (n,)):
-        raise InvalidArgument(name, f'shape {array.shape}', f'one number, or {n}')
+        raise InvalidArgument(name, Phrase(f'shape {array.shape}'), f'one number, or {n}')
     if not np.isfinite(array).all():
         raise InvalidArgument(name, array.tolist(), 'finite numbers')
     return np.broadcast_to(array, (n,)).copy()

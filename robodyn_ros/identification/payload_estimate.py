@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.description.records import Finding, differs_from_zero, note, warning
-from robodyn_ros.errors import InsufficientRecording
+from robodyn_ros.errors import InsufficientRecording, Phrase
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.effort_scale import given_effort_scale
 from robodyn_ros.identification.estimator import Estimate, Problem, estimate
@@ -167,7 +167,9 @@ def identify_payload(
     mine = [each.of_joints(arm.model.joint_names) for each in recordings]
     regression = _PayloadRegression.of(arm, mine)
     if not regression.has_rows:
-        raise InsufficientRecording('recording', 'neither motion nor a pose', 'one of both')
+        raise InsufficientRecording(
+            'recording', Phrase('neither motion nor a pose'), 'one of both'
+        )
     parameters, noise = np.zeros(10), np.maximum(_FIRST_NOISE * regression.size, 1e-9)
     prior = None
     for k in range(_ROUNDS):

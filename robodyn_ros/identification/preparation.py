@@ -19,7 +19,7 @@ import numpy as np
 from scipy.interpolate import CubicSpline, PchipInterpolator
 from scipy.signal import butter, sosfiltfilt
 
-from robodyn_ros.errors import InsufficientRecording
+from robodyn_ros.errors import InsufficientRecording, Phrase
 from robodyn_ros.identification.recording import Recording
 from robodyn_ros.spatial import FloatArray
 
@@ -94,7 +94,9 @@ def even_samples(recording: Recording, *, standing: bool = False) -> tuple[EvenS
             stretches.append(_even(recording, part))
     if not stretches:
         raise InsufficientRecording(
-            'recording', f'{recording.duration:.3g} s of motion', f'{_SHORTEST:g} s at least'
+            'recording',
+            Phrase(f'{recording.duration:.3g} s of motion'),
+            f'{_SHORTEST:g} s at least',
         )
     return tuple(stretches)
 
@@ -105,11 +107,11 @@ def _in_motion(recording: Recording) -> Recording:
         velocity = np.gradient(_smoothed(recording), recording.time, axis=0)
     moving = np.flatnonzero((np.abs(velocity) > STANDSTILL).any(axis=1))
     if not len(moving):
-        raise InsufficientRecording('recording', 'an arm that never moves', 'a motion')
+        raise InsufficientRecording('recording', Phrase('the arm never moves'), 'a motion')
     first, last = recording.time[moving[0]], recording.time[moving[-1]]
     if last - first < _SHORTEST:
         raise InsufficientRecording(
-            'recording', f'{last - first:.3g} s of motion', f'{_SHORTEST:g} s at least'
+            'recording', Phrase(f'{last - first:.3g} s of motion'), f'{_SHORTEST:g} s at least'
         )
     return recording.between(first, last)
 

@@ -25,12 +25,14 @@ from robodyn_ros.errors import (
     InvalidArgument,
     MalformedData,
     NoSuchName,
+    Phrase,
     UnreadableSource,
     in_file,
 )
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.bag import OpenedBag, is_bag, opened_bag
 from robodyn_ros.motions.csv_text import of_another_separator
+from robodyn_ros.motions.possible_positions import PossiblePositions
 from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
@@ -51,10 +53,12 @@ _JUMP = 0.05
 _JUMP_VELOCITY = 30.0
 _MOST_JUMPS = 0.02
 _MOST_BACKWARDS = 0.05
+_MOST_IMPOSSIBLE = 0.02
 _LEAST_SAMPLES = 2
 _TIME = 'time'
 _VELOCITY = '.velocity'
 _EFFORT = '.effort'
+_TORQUE = '.torque'
 _MOST_NAMED = 20
 _TYPE = 'sensor_msgs/msg/JointState'
 _NANOSECOND = 1e-9
@@ -150,10 +154,11 @@ class Recording(Record):
         InsufficientRecording
             No column of efforts, or nothing but zeros.
         MalformedData
-            A column is repeated, or too few samples are sound.
+            A column is repeated, too few samples are sound, or positions or velocities are in
+            degrees or millimetres.
         """
         names = checked_model(model).joint_names
-        return cls(names, *_samples_of_csv(_path(path), names))
+        return _in_known_units(cls, model, _samples_of_csv(_path(path), names))
 
     @classmethod
     def from_bag(cls, path: str | Path, model: RobotModel, topic: str | None = None) -> Recording:
@@ -177,10 +182,11 @@ class Recording(Record):
         InsufficientRecording
             Its messages have no efforts, or nothing but zeros.
         MalformedData
-            Several topics name the joints, as with two robots, or too few samples are sound.
+            Several topics name the joints, as with two robots, too few samples are sound, or
+            positions or velocities are in degrees or millimetres.
         """
         names = checked_model(model).joint_names
-        return cls(names, *_samples_of_bag(_path(path), names, topic))
+        return _in_known_units(cls, model, _samples_of_bag(_path(path), names, topic))
 
     def of_joints(self, joint_names: tuple[str, ...]) -> Recording:
         """
@@ -196,7 +202,7 @@ class Recording(Record):
         for name in joint_names:
             if name not in self.joint_names:
                 known = ', '.join(map(repr, self.joint_names))
-                raise NoSuchName('recording', f'no joint {name!r}', f'it has {known}')
+                raise NoSuchName('recording', Phrase(f'no joint {name!r}'), f'it has {known}')
         order = [self.joint_names.index(name) for name in joint_names]
         velocity = None if self.velocity is None else self.velocity[:, order]
         return Recording(
@@ -243,7 +249,7 @@ def checked_recordings(name: str, given: Recording | Sequence[Recording]) -> lis
         given = [checked_type(name, given, Recording, _A_RECORDING)]
     recordings = list(given)
     if not recordings:
-        raise InvalidArgument(f'argument {name}', 'none', 'one recording at least')
+        raise InvalidArgument(f'argument {name}', Phrase('none'), 'one recording at least')
     for each in recordings:
         checked_type(name, each, Recording, _A_RECORDING)
     return recordings
@@ -257,8 +263,22 @@ def _array(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> Float
     array = float_array(name, values)
     if array.ndim != len(shape) or any(b not in (None, a) for a, b in zip(array.shape, shape)):
         allowed = f'shape {shape}' if None not in shape else 'shape (N,)'
-        raise InvalidArgument(f'argument {name}', f'shape {array.shape}', allowed)
+        raise InvalidArgument(f'argument {name}', Phrase(f'shape {array.shape}'), allowed)
     return array
+
+
+def _in_known_units(cls: type[Recording], model: RobotModel, samples: _Samples) -> Recording:
+    """Return the recording of samples, those dropped that the arm cannot have, if they are few."""
+    time, position, velocity, effort = samples
+    possible = PossiblePositions.of(model)
+    beyond = ((position < possible.lowest) | (position > possible.highest)).any(axis=1)
+    if beyond.sum() > _MOST_IMPOSSIBLE * len(beyond):
+        possible.check('sample', position)
+    position = np.where(beyond[:, None], np.nan, position)
+    recording = cls(model.joint_names, time, position, velocity, effort)
+    if recording.velocity is not None:
+        possible.check_velocities(recording.time, recording.position, recording.velocity)
+    return recording
 
 
 # --- corrupt samples -----------------------------------------------------------------------------
@@ -305,7 +325,7 @@ def _usable_samples(
     sound[sound] = _plausible_stamps(time[sound])
     corrupt = int((~sound).sum())
     if sound.sum() < _LEAST_SAMPLES:
-        raise MalformedData('recording', f'{sound.sum()} sound samples', 'at least two')
+        raise MalformedData('recording', Phrase(f'{sound.sum()} sound samples'), 'at least two')
     findings = []
     if corrupt:
         finding = warning if corrupt > len(time) // 100 else note
@@ -314,13 +334,17 @@ def _usable_samples(
     stamps = time[sound]
     backwards = int((np.diff(stamps) < 0).sum())
     if backwards > max(3.0, _MOST_BACKWARDS * len(stamps)):
-        raise MalformedData('time', f'runs backwards {backwards} times', 'stamps that increase')
+        raise MalformedData(
+            'time', Phrase(f'runs backwards {backwards} times'), 'stamps that increase'
+        )
     kept = _increasing(stamps)
     lost = len(stamps) - int(kept.sum())
     if backwards:
         if lost > max(3.0, _MOST_BACKWARDS * len(stamps)):
             raise MalformedData(
-                'time', f'{lost} of {len(stamps)} stamps lie before others', 'stamps that increase'
+                'time',
+                Phrase(f'{lost} of {len(stamps)} stamps lie before others'),
+                'stamps that increase',
             )
         message = f'{lost} samples are stamped out of order and were dropped'
         findings.append(warning('stamps_backwards', 'time', lost, message))
@@ -333,11 +357,11 @@ def _check_effort(joint_names: Sequence[str], effort: FloatArray) -> None:
     for name, column in zip(joint_names, effort.T, strict=True):
         if not np.isfinite(column).any():
             raise InsufficientRecording(
-                f'effort of joint {name!r}', 'no numbers', 'measured efforts'
+                f'effort of joint {name!r}', Phrase('no numbers'), 'measured efforts'
             )
     if not np.nan_to_num(effort).any():
         raise InsufficientRecording(
-            'effort', 'zero in all samples of all joints', 'measured efforts'
+            'effort', Phrase('zero in all samples of all joints'), 'measured efforts'
         )
 
 
@@ -386,7 +410,7 @@ def _increasing(time: FloatArray) -> _BoolArray:
 
 def _check_jumps(joint_names: Sequence[str], time: FloatArray, position: FloatArray) -> None:
     if len(time) < _LEAST_SAMPLES:
-        raise MalformedData('recording', f'{len(time)} sound samples', 'at least two')
+        raise MalformedData('recording', Phrase(f'{len(time)} sound samples'), 'at least two')
     step = np.abs(np.diff(position, axis=0))
     jumps = (step > _JUMP) & (step > _JUMP_VELOCITY * np.diff(time)[:, None])
     often = jumps.mean(axis=0)
@@ -394,7 +418,7 @@ def _check_jumps(joint_names: Sequence[str], time: FloatArray, position: FloatAr
     if jumps[:, worst].sum() > 2 and often[worst] > _MOST_JUMPS:
         raise MalformedData(
             f'position of joint {joint_names[worst]!r}',
-            f'jumps at {often[worst]:.0%} of the samples',
+            Phrase(f'jumps at {often[worst]:.0%} of the samples'),
             'the positions of one robot: are there two under the same names?',
         )
 
@@ -431,15 +455,21 @@ def _csv_columns(names: Sequence[str], joint_names: Sequence[str]) -> list[int]:
     """Return which columns hold time, positions, efforts and, if all are there, velocities."""
     found = ', '.join(map(repr, names[:_MOST_NAMED])) + of_another_separator(names)
     if _TIME not in names:
-        raise MalformedData(f'column {_TIME!r}', 'missing', f'line 1 names {found}')
+        raise MalformedData(f'column {_TIME!r}', Phrase('missing'), f'line 1 names {found}')
     for name in joint_names:
         if name not in names:
-            raise NoSuchName('recording', f'no column {name!r}', f'line 1 names {found}')
+            raise NoSuchName('recording', Phrase(f'no column {name!r}'), f'line 1 names {found}')
     efforts = [f'{name}{_EFFORT}' for name in joint_names]
-    for name in efforts:
+    for joint, name in zip(joint_names, efforts, strict=True):
         if name not in names:
+            remedy = 'measured efforts'
+            if (commanded := f'{joint}{_TORQUE}') in names:
+                remedy += (
+                    f': {commanded!r} is what robodyn simulate or retime commanded. Record '
+                    f'the arm, or, for an arm that is simulated only, rename it to {name!r}'
+                )
             raise InsufficientRecording(
-                f'column {name!r}', 'missing', f'efforts; line 1 names {found}'
+                f'column {name!r}', Phrase('missing'), f'{remedy}; line 1 names {found}'
             )
     velocities = [f'{name}{_VELOCITY}' for name in joint_names]
     if not set(velocities) <= set(names):
@@ -447,7 +477,7 @@ def _csv_columns(names: Sequence[str], joint_names: Sequence[str]) -> list[int]:
     wanted = [_TIME, *joint_names, *efforts, *velocities]
     for name in wanted:
         if names.count(name) > 1:
-            raise MalformedData(f'column {name!r}', 'repeated', 'each name once')
+            raise MalformedData(f'column {name!r}', Phrase('repeated'), 'each name once')
     return [names.index(name) for name in wanted]
 
 
@@ -490,7 +520,9 @@ def _samples_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -
         samples = list(_joint_states(reader, chosen, joint_names))
     if not samples:
         joints = ', '.join(map(repr, joint_names))
-        raise MalformedData('bag', 'no complete joint state', f'messages that name {joints}')
+        raise MalformedData(
+            'bag', Phrase('no complete joint state'), f'messages that name {joints}'
+        )
     stamps = np.array([stamp for stamp, _ in samples])
     states = np.array([state for _, state in samples], dtype=float)
     position, velocity, effort = np.moveaxis(states, 2, 0)
@@ -513,7 +545,9 @@ def _bag_connections(
     if not complete:
         missing = [name for name in joint_names if not any(name in x for x in named.values())]
         known = ', '.join(map(repr, sorted(set().union(*named.values()))))
-        raise NoSuchName('bag', f'no joint {(missing or joint_names)[0]!r}', f'it has {known}')
+        raise NoSuchName(
+            'bag', Phrase(f'no joint {(missing or joint_names)[0]!r}'), f'it has {known}'
+        )
     if len(complete) > 1:
         raise MalformedData(
             'bag', complete, 'one topic with the joint states of this arm: name it'

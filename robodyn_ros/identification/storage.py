@@ -19,7 +19,7 @@ import yaml
 from robodyn_ros.description.records import Finding
 from robodyn_ros.description.source import bytes_of_file
 from robodyn_ros.description.yaml import parsed_yaml
-from robodyn_ros.errors import MalformedData, RobodynError
+from robodyn_ros.errors import MalformedData, Phrase, RobodynError
 from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
 from robodyn_ros.identification.parameters import IdentifiedParameter, bare_base_parameters
 from robodyn_ros.identification.prediction import DriveModel
@@ -81,7 +81,9 @@ def read_fields(path: Path) -> dict[str, Any]:
     try:
         documents = parsed_yaml(content)
     except yaml.YAMLError as error:
-        raise MalformedData('identified model', str(error), 'YAML without aliases') from error
+        raise MalformedData(
+            'identified model', Phrase(str(error)), 'YAML without aliases'
+        ) from error
     document = documents[0] if len(documents) == 1 else None
     if not isinstance(document, dict) or document.get('format') != _FORMAT:
         found = document.get('format') if isinstance(document, dict) else type(document).__name__
@@ -94,7 +96,9 @@ def read_fields(path: Path) -> dict[str, Any]:
         _check_shapes(drive_model, result)
     except (KeyError, TypeError, ValueError, AttributeError, RobodynError) as error:
         raise MalformedData(
-            'identified model', f'{type(error).__name__}: {error}', 'all fields, as written'
+            'identified model',
+            Phrase(f'no {error}' if isinstance(error, KeyError) else str(error)),
+            'all fields, as written',
         ) from error
     return {**result, 'model': drive_model.model, 'covariance': drive_model.covariance}
 

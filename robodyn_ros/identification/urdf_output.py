@@ -15,7 +15,7 @@ from robodyn_ros.description.records import Inertial, Link, RobotDescription
 from robodyn_ros.description.rewriting import JointDynamics, rewritten_urdf
 from robodyn_ros.description.source import bytes_of_source
 from robodyn_ros.description.writing import mjcf_of_description, urdf_of_description
-from robodyn_ros.errors import ModelMismatch
+from robodyn_ros.errors import ModelMismatch, Phrase
 from robodyn_ros.identification.prior import made_positive
 from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.model import RobotModel, checked_model
@@ -210,6 +210,6 @@ def check_kinematics(digest: str, identified: RobotModel, model: RobotModel) -> 
     if kinematics_digest(model) != digest:
         raise ModelMismatch(
             f'kinematics from {model.base_link!r} to {model.tip_link!r}',
-            'not those of the robot that was identified',
+            Phrase('not those of the robot that was identified'),
             f'its DH table, from {identified.base_link!r} to {identified.tip_link!r}',
         )

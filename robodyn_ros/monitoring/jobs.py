@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from robodyn_ros.errors import InvalidArgument, NoBackend, RobodynError
+from robodyn_ros.errors import InvalidArgument, NoBackend, Phrase, RobodynError
 
 Item = TypeVar('Item')
 Result = TypeVar('Result')
@@ -151,7 +151,9 @@ def _on_dask(
     try:
         from distributed import Client
     except ImportError as error:
-        raise NoBackend('--dask', str(error), "pip install 'robodyn-ros[fleet]'") from error
+        raise NoBackend(
+            '--dask', Phrase(str(error)), "pip install 'robodyn-ros[fleet]'"
+        ) from error
     try:
         client: Any = Client(address, timeout='10s', set_as_default=False)
     except (OSError, ValueError) as error:

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from robodyn_ros.errors import InvalidArgument, NoBackend, NotReady
+from robodyn_ros.errors import InvalidArgument, NoBackend, NotReady, Phrase
 
 LARGEST_FRAME = 65_536
 """Bytes of what is sent at once; a longer message is not sent."""
@@ -90,7 +90,7 @@ class LiveServer:
             from websockets.asyncio.server import serve
         except ImportError as error:
             remedy = "pip install 'websockets>=13'"
-            raise NoBackend('watch', f'websockets: {error}', remedy) from error
+            raise NoBackend('watch', Phrase(f'websockets: {error}'), remedy) from error
         if host != 'localhost':
             try:
                 ipaddress.ip_address(host)
@@ -130,7 +130,7 @@ class LiveServer:
         """
         if not self._thread.is_alive():
             raise NotReady(
-                'page', self._problem or 'closed', 'a server that runs'
+                'page', Phrase(self._problem or 'closed'), 'a server that runs'
             ) from self._problem
 
     def close(self) -> None:

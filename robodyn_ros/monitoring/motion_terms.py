@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from robodyn_ros.errors import InsufficientRecording
+from robodyn_ros.errors import InsufficientRecording, Phrase
 from robodyn_ros.identification import Identification, Recording
 from robodyn_ros.identification.noise import (
     MEDIAN_TO_DEVIATION,
@@ -189,7 +189,9 @@ class _Refit:
         used = np.concatenate([each.used for each in stretches])
         if (used.sum(axis=0) < LEAST_ROWS).all():
             raise InsufficientRecording(
-                'recording', f'{used.sum(axis=0).max()} rows in motion', f'{LEAST_ROWS} at least'
+                'recording',
+                Phrase(f'{used.sum(axis=0).max()} rows in motion'),
+                f'{LEAST_ROWS} at least',
             )
         return cls(
             found,
@@ -312,7 +314,9 @@ class _Refit:
         left = 1.0 - float(used.any(axis=1).sum()) / self.could_be_used
         if left > MOST_LEFT_OUT or (used.sum(axis=0) < LEAST_ROWS).all():
             raise InsufficientRecording(
-                'recording', f'pushed during {left:.0%} of it', 'a motion that nothing touches'
+                'recording',
+                Phrase(f'pushed during {left:.0%} of it'),
+                'a motion that nothing touches',
             )
         return replace(self, used=used)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from robodyn_ros.description.source import refuse_device
-from robodyn_ros.errors import InsufficientRecording, MalformedData, RobodynError
+from robodyn_ros.errors import InsufficientRecording, MalformedData, Phrase, RobodynError
 from robodyn_ros.identification import Identification, Recording
 from robodyn_ros.identification.preparation import STANDSTILL
 from robodyn_ros.identification.recording import recording_of_file
@@ -168,7 +168,7 @@ def examined(
         )
     if not pieces:
         raise InsufficientRecording(
-            source, 'no motion', f'one of {SHORTEST:g} s at least, the arm moving'
+            source, Phrase('no motion'), f'one of {SHORTEST:g} s at least, the arm moving'
         )
     return Examined(tuple(motions), tuple(refused), seen)
 

@@ -2,7 +2,7 @@
 """
 Motions of an arm's joints over time, from files.
 
->>> motion = read_motion('motion.csv', model.joint_names)
+>>> motion = read_motion('motion.csv', model)
 >>> inverse_dynamics(model, motion.q, motion.qd, motion.qdd)
 """
 
@@ -14,16 +14,18 @@ from pathlib import Path
 from robodyn_ros.arguments import checked_type
 from robodyn_ros.description.source import refuse_device, user_path
 from robodyn_ros.errors import UnreadableSource, in_file
+from robodyn_ros.model import RobotModel
 from robodyn_ros.motions.bag import is_bag, motion_of_bag
 from robodyn_ros.motions.csv_text import motion_of_csv, table_as_csv
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import example_motion
+from robodyn_ros.motions.possible_positions import PossiblePositions
 
 __all__ = ['MotionSamples', 'example_motion', 'read_motion', 'table_as_csv']
 
 
 def read_motion(
-    path: str | Path, joint_names: Sequence[str], *, topic: str | None = None
+    path: str | Path, joints: RobotModel | Sequence[str], *, topic: str | None = None
 ) -> MotionSamples:
     """
     Return the motion of some joints out of a CSV file or a ROS bag.
@@ -32,8 +34,9 @@ def read_motion(
     ----------
     path : str or Path
         CSV text, unless it is a folder or ends as a bag does.
-    joint_names : sequence of n str
-        In chain order.
+    joints : RobotModel or sequence of n str
+        The arm, or names in the order of the columns wanted. Of an arm it is checked that
+        positions and velocities are in radians and metres.
     topic : str, optional
         Of a bag; where not given, the only one with joint states.
 
@@ -42,18 +45,26 @@ def read_motion(
     UnreadableSource
         No such file, more than memory holds, or rosbags, which reads bags, is not installed.
     MalformedData
-        Joints are missing, times do not increase, a number is not finite.
+        Joints are missing, times do not increase, a number is not finite, or a position or a
+        velocity is in degrees or millimetres.
     """
     path = user_path(checked_type('path', path, (str, Path), 'a path'))
     if not path.exists():
         raise UnreadableSource('no such file', str(path), 'the path of a CSV file or a ROS bag')
     refuse_device(path, 'motion')
+    names = joints.joint_names if isinstance(joints, RobotModel) else joints
     with in_file(path):
         if is_bag(path):
-            return motion_of_bag(path, joint_names, topic)
-        try:
-            return motion_of_csv(path.read_text(encoding='utf-8-sig'), joint_names)
-        except (OSError, UnicodeDecodeError, MemoryError) as error:
-            raise UnreadableSource(
-                'motion', str(path), f'a readable CSV file ({error})'
-            ) from error
+            motion = motion_of_bag(path, names, topic)
+        else:
+            try:
+                motion = motion_of_csv(path.read_text(encoding='utf-8-sig'), names)
+            except (OSError, UnicodeDecodeError, MemoryError) as error:
+                raise UnreadableSource(
+                    'motion', str(path), f'a readable CSV file ({error})'
+                ) from error
+        if isinstance(joints, RobotModel):
+            possible = PossiblePositions.of(joints)
+            possible.check('sample', motion.q)
+            possible.check_velocities(motion.time, motion.q, motion.qd)
+    return motion

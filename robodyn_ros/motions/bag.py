@@ -24,7 +24,7 @@ import numpy as np
 
 from robodyn_ros.description.source import bytes_of_file
 from robodyn_ros.description.yaml import check_yaml
-from robodyn_ros.errors import MalformedData, RobodynError, UnreadableSource
+from robodyn_ros.errors import MalformedData, Phrase, RobodynError, UnreadableSource
 from robodyn_ros.motions.motion_samples import MotionSamples
 
 BAG_SUFFIXES = ('.bag', '.db3', '.mcap')
@@ -66,7 +66,9 @@ def motion_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -> 
         samples = list(_samples(reader, joint_names, topic))
     if not samples:
         joints = ', '.join(map(repr, joint_names))
-        raise MalformedData('bag', 'no complete joint state', f'messages that name {joints}')
+        raise MalformedData(
+            'bag', Phrase('no complete joint state'), f'messages that name {joints}'
+        )
     stamps, positions, velocities = zip(*samples, strict=True)
     time = np.array([(stamp - stamps[0]) * _NANOSECOND for stamp in stamps])
     later = np.concatenate([[True], np.diff(np.maximum.accumulate(time)) > 0])
@@ -234,7 +236,9 @@ class _Expansion:
         """
         if size > self._left:
             raise UnreadableSource(
-                'bag', f'over {self._most} bytes once it is decompressed', 'one in proportion'
+                'bag',
+                Phrase(f'over {self._most} bytes once it is decompressed'),
+                'one in proportion',
             )
 
     def count(self, size: int) -> None:
@@ -301,5 +305,7 @@ def _check_columns(file: Path) -> None:
             for column in database.execute(f'PRAGMA table_xinfo({table})'):
                 if column[-1]:
                     raise UnreadableSource(
-                        'bag', f'column {column[1]!r} of {table}, which is computed', 'stored rows'
+                        'bag',
+                        Phrase(f'column {column[1]!r} of {table}, which is computed'),
+                        'stored rows',
                     )

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from robodyn_ros.errors import MalformedData
+from robodyn_ros.errors import MalformedData, Phrase
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.spatial import FloatArray
 
@@ -37,9 +37,9 @@ def motion_of_csv(text: str, joint_names: Sequence[str]) -> MotionSamples:
     try:
         rows = [row for row in csv.reader(io.StringIO(text, newline='')) if any(row)]
     except csv.Error as error:
-        raise MalformedData('motion', str(error), 'CSV text') from error
+        raise MalformedData('motion', Phrase(str(error)), 'CSV text') from error
     if not rows:
-        raise MalformedData('motion', 'an empty text', 'lines of numbers')
+        raise MalformedData('motion', Phrase('there is no line in it'), 'lines of numbers')
     names, first = _header(rows[0], joint_names)
     columns = {name: k for k, name in enumerate(names)}
     wanted = {TIME, *(f'{name}{suffix}' for name in joint_names for suffix in SUFFIXES)}
@@ -87,7 +87,7 @@ def _header(row: list[str], joint_names: Sequence[str]) -> tuple[list[str], int]
         if len(row) != len(names):
             raise MalformedData(
                 'line 1',
-                f'{len(row)} numbers and no names',
+                Phrase(f'{len(row)} numbers and no names'),
                 f'a line of names, or {len(names)} numbers: time and position of each joint',
             )
         return names, 0
@@ -98,7 +98,7 @@ def _header(row: list[str], joint_names: Sequence[str]) -> tuple[list[str], int]
         if names.count(name) != 1:
             found = ', '.join(map(repr, names[:_MOST_COLUMNS_NAMED])) + of_another_separator(names)
             what = 'missing' if name not in names else 'repeated'
-            raise MalformedData(f'column {name!r}', what, f'once; line 1 names {found}')
+            raise MalformedData(f'column {name!r}', Phrase(what), f'once; line 1 names {found}')
     return names, 1
 
 
@@ -108,7 +108,7 @@ def _numbers(
     """Return the table, NaN in columns that are not asked for."""
     for k, row in enumerate(rows):  # all first: few fields would be made many
         if len(row) != len(names):
-            fields = f'{len(row)} fields'
+            fields = Phrase(f'{len(row)} fields')
             raise MalformedData(f'line {first_line + k}', fields, f'{len(names)}, as in line 1')
     table = np.full((len(rows), len(names)), np.nan)
     for k, row in enumerate(rows):

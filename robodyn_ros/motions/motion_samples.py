@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robodyn_ros.errors import InvalidArgument, MalformedData
+from robodyn_ros.errors import InvalidArgument, MalformedData, Phrase, later_than
 from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
@@ -53,12 +53,12 @@ class MotionSamples(Record):
             There are no samples, times do not increase, or a slope is not finite.
         """
         if not len(time):
-            raise MalformedData('motion', 'no samples', 'at least one')
+            raise MalformedData('motion', Phrase('no samples'), 'at least one')
         late = np.diff(time) <= 0
         if late.any():
             k = int(late.argmax()) + 1
-            allowed = f'later than the sample before it, at {time[k - 1]:.9g} s'
-            raise MalformedData(f'time of sample {k + 1}', float(time[k]), allowed)
+            allowed = later_than('sample', float(time[k - 1] - time[k]))
+            raise MalformedData(f'time of sample {k + 1}', float(time[k]), allowed, unit='s')
         derived = ''
         if qd is None:
             derived = 'velocities and accelerations'
@@ -92,10 +92,14 @@ class MotionSamples(Record):
         steps = len(self.time) - 1
         least = 3 * (2 * _ORDER + 1)
         if steps < least:
-            raise MalformedData('motion', f'{steps + 1} samples', f'more than {least} to filter')
+            raise MalformedData(
+                'motion', Phrase(f'{steps + 1} samples'), f'more than {least} to filter'
+            )
         rate = steps / (self.time[-1] - self.time[0])
         if not 0 < cutoff < rate / 2:
-            raise InvalidArgument('cutoff', cutoff, f'more than 0, less than {rate / 2:.6g} Hz')
+            raise InvalidArgument(
+                'cutoff', cutoff, f'more than 0, less than {rate / 2:.6g} Hz', unit='Hz'
+            )
         # The filter wants even steps; recorders do not keep them.
         even = np.linspace(self.time[0], self.time[-1], steps + 1)
         columns = [np.interp(even, self.time, column) for column in self.q.T]
@@ -115,6 +119,8 @@ def _derivative(time: FloatArray, values: FloatArray, order: int) -> FloatArray:
         result = np.array(np.nan)
     if not np.isfinite(result).all():
         raise MalformedData(
-            'motion', 'numbers so large, or times so close', 'those whose slopes are finite'
+            'motion',
+            Phrase('numbers so large, or times so close'),
+            'those whose slopes are finite',
         )
     return result

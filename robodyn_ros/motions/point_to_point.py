@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from robodyn_ros.arguments import checked_number
 from robodyn_ros.dynamics import friction_torque, inverse_dynamics
 from robodyn_ros.errors import Overload
-from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.model import RobotModel, checked_model, force_unit
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
@@ -127,6 +127,7 @@ def suitable_motion(model: RobotModel) -> PointToPoint:
         float(model.effort_limits[joint]),
         f'enough to carry the arm through the middle of its range, with '
         f'{1 - EFFORT_FRACTION:.0%} to spare',
+        unit=force_unit(model.dh.prismatic[joint]),
     )
 
 

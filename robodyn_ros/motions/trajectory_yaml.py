@@ -17,7 +17,7 @@ import yaml
 
 from robodyn_ros.description.source import bytes_of_file
 from robodyn_ros.description.yaml import parsed_yaml
-from robodyn_ros.errors import MalformedData, in_file
+from robodyn_ros.errors import MalformedData, Phrase, in_file
 from robodyn_ros.motions.motion_samples import MotionSamples
 
 LARGEST = 5_000_000
@@ -75,10 +75,10 @@ def _trajectory(content: bytes) -> TrajectoryRows:
     try:
         found = [part for part in parsed_yaml(content) if part is not None]
     except yaml.YAMLError as error:
-        raise MalformedData('trajectory', str(error), 'YAML without aliases') from error
+        raise MalformedData('trajectory', Phrase(str(error)), 'YAML without aliases') from error
     if len(found) != 1 or not isinstance(found[0], dict):
         raise MalformedData(
-            'trajectory', f'{len(found)} documents', 'one trajectory_msgs/JointTrajectory'
+            'trajectory', Phrase(f'{len(found)} documents'), 'one trajectory_msgs/JointTrajectory'
         )
     message = found[0]
     # Of a goal of FollowJointTrajectory; as MoveIt writes a RobotTrajectory.
@@ -92,7 +92,7 @@ def _trajectory(content: bytes) -> TrajectoryRows:
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise MalformedData(
             'trajectory',
-            f'{type(error).__name__}: {error}',
+            Phrase(f'no {error}' if isinstance(error, KeyError) else str(error)),
             'joint_names, and points with positions and time_from_start, as ROS writes them',
         ) from error
     return TrajectoryRows(names, times, *rows)

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from robodyn_ros.errors import NoBackend
+from robodyn_ros.errors import NoBackend, Phrase
 from robodyn_ros.report.text import visible
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def imported_matplotlib() -> ModuleType:
         import matplotlib.patches
         import matplotlib.ticker
     except ImportError as error:
-        raise NoBackend('matplotlib', str(error), _REMEDY) from error
+        raise NoBackend('matplotlib', Phrase(str(error)), _REMEDY) from error
     return matplotlib
 
 
@@ -170,7 +170,7 @@ def imported_jinja() -> ModuleType:
     try:
         import jinja2
     except ImportError as error:
-        raise NoBackend('jinja2', str(error), _REMEDY) from error
+        raise NoBackend('jinja2', Phrase(str(error)), _REMEDY) from error
     return jinja2
 
 

@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from robodyn_ros.errors import NoBackend
+from robodyn_ros.errors import NoBackend, Phrase
 
 BROWSERS = ('chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable')
 _LONGEST_TIME = 120.0  # [s]
@@ -29,7 +29,9 @@ def browser_path() -> str:
         path = shutil.which(name)
         if path is not None:
             return path
-    raise NoBackend('--pdf', 'no browser found', f'one of {", ".join(BROWSERS)} on the path')
+    raise NoBackend(
+        '--pdf', Phrase('no browser found'), f'one of {", ".join(BROWSERS)} on the path'
+    )
 
 
 def print_page(browser: str, page: Path, pdf: Path) -> None:

@@ -20,7 +20,7 @@ from rclpy.qos import DurabilityPolicy, QoSProfile
 
 from robodyn_ros.control.command_pipeline import CommandPipeline
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.errors import InvalidArgument, RejectedTrajectory
+from robodyn_ros.errors import InvalidArgument, Phrase, RejectedTrajectory
 from robodyn_ros.ros.parameter_overrides import check_name
 from robodyn_ros.ros.rclpy_workarounds import waiting_response
 
@@ -156,7 +156,7 @@ class ControllerWatch(ControllerActivity):
         if not self.is_active:
             raise RejectedTrajectory(
                 'trajectory',
-                f'while controller {self.controller} is {self.state}',
+                Phrase(f'while controller {self.controller} is {self.state}'),
                 'an active controller',
             )
         self._follows = True

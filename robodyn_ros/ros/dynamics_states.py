@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rclpy.serialization import serialize_message
 
 from robodyn_interfaces.msg import DynamicsState
-from robodyn_ros.errors import MalformedData
+from robodyn_ros.errors import MalformedData, Phrase
 from robodyn_ros.ros import cdr
 from robodyn_ros.ros.rclpy_workarounds import message_of
 
@@ -58,7 +58,7 @@ class DynamicsStateReader:
             return self._read(message[cdr.ENCODING :])
         except (struct.error, IndexError) as error:
             raise MalformedData(
-                'message', f'{len(message)} bytes', 'a robodyn_interfaces/DynamicsState'
+                'message', Phrase(f'{len(message)} bytes'), 'a robodyn_interfaces/DynamicsState'
             ) from error
 
     def _read(self, data: bytes) -> ReportedState:

@@ -25,7 +25,7 @@ from sensor_msgs.msg import JointState
 
 from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer
-from robodyn_ros.errors import MalformedData
+from robodyn_ros.errors import MalformedData, Phrase
 from robodyn_ros.ros import cdr, graph
 from robodyn_ros.ros.qos import SENSOR
 from robodyn_ros.ros.rclpy_workarounds import message_of, waiting_messages
@@ -105,7 +105,9 @@ class JointStateReader:
             bytes that are no such message.
         """
         if len(message) > LARGEST_SIZE:
-            raise MalformedData('message', f'{len(message)} bytes', f'at most {LARGEST_SIZE}')
+            raise MalformedData(
+                'message', Phrase(f'{len(message)} bytes'), f'at most {LARGEST_SIZE}'
+            )
         try:
             if message[:2] != cdr.LITTLE_ENDIAN:
                 return _converted(message_of(message, JointState))
@@ -117,7 +119,7 @@ class JointStateReader:
             layout = _layout(message[cdr.ENCODING :])
         except struct.error as error:
             raise MalformedData(
-                'message', f'{len(message)} bytes', 'a sensor_msgs/JointState'
+                'message', Phrase(f'{len(message)} bytes'), 'a sensor_msgs/JointState'
             ) from error
         self._layouts = [layout, *self._layouts[: _MOST_LAYOUTS - 1]]
         found = _read_numbers(message, layout)

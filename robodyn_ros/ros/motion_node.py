@@ -51,10 +51,16 @@ from robodyn_interfaces.msg import Contact, DynamicsState
 from robodyn_ros.control.trajectory import MOST_POINTS
 from robodyn_ros.description.source import user_path
 from robodyn_ros.description.urdf import urdf_text
-from robodyn_ros.errors import InsufficientRecording, MalformedData, RobodynError, UnreadableSource
+from robodyn_ros.errors import (
+    InsufficientRecording,
+    MalformedData,
+    RobodynError,
+    UnreadableSource,
+    shown,
+)
 from robodyn_ros.identification.motion_run import MotionWatch, approach, slowed, state_at
 from robodyn_ros.kinematics import kinematics_digest
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, force_unit, position_unit
 from robodyn_ros.motions import MotionSamples, read_motion
 from robodyn_ros.ros import cdr, command_line
 from robodyn_ros.ros.conversions import floats, seconds
@@ -162,7 +168,7 @@ class MotionNode(PlainlySpoken, Node):
         model = RobotModel.from_urdf_text(
             urdf, base_link=given['base_link'] or None, tip_link=given['tip_link'] or None
         )
-        motion = read_motion(given['motion_file'], model.joint_names)
+        motion = read_motion(given['motion_file'], model)
         fast = slowed(motion, given['speed'])
         if given['rehearsal_speed']:
             self._parts.append(('rehearsal', slowed(motion, given['rehearsal_speed'])))
@@ -258,7 +264,8 @@ class MotionNode(PlainlySpoken, Node):
             )
             return
         start = self._parts[0][1].q[0]
-        away = float(np.abs(q - start).max())
+        j = int(np.abs(q - start).argmax())
+        away = float(abs(q[j] - start[j]))
         if self._given['approach']:
             way = approach(self._model, q, start)
             times = np.linspace(0.0, way.duration, 200)
@@ -267,9 +274,10 @@ class MotionNode(PlainlySpoken, Node):
             )
             self._parts.insert(0, ('approach', samples))
         elif away > self._given['start_tolerance']:
+            unit = position_unit(self._model.dh.prismatic[j])
             self._end(
-                f'the arm is {away:.3g} rad or m from the start {start.tolist()}: move it there, '
-                'or approach:=true'
+                f'joint {self._model.joint_names[j]!r} is {shown(away, unit)} from the start, '
+                f'{shown(start)}: move it there, or approach:=true'
             )
             return
         self._first_sent = time.monotonic()
@@ -329,8 +337,10 @@ class MotionNode(PlainlySpoken, Node):
 
     def _on_contact(self, message: Contact) -> None:
         if self._part is not None and not message.is_over:
+            slides = dict(zip(self._model.joint_names, self._model.dh.prismatic))
+            unit = force_unit(slides.get(message.joint, False))
             self.stop(
-                f'contact: {message.torque:.3g} of {message.threshold:.3g} N m or N at joint '
+                f'contact: {message.torque:.3g} of {message.threshold:.3g} {unit} at joint '
                 f'{message.joint[:40]!r}'
             )
 

@@ -162,7 +162,7 @@ def in_parameters(error: Exception) -> str:
     """Return an error's text; what it offers is what a node's user can do."""
     if isinstance(error, RobodynError) and error.choice is not None:
         allowed = f'{error.allowed}, {_REMEDIES[error.choice]}'
-        return str(type(error)(error.element, error.value, allowed))
+        return str(type(error)(error.element, error.value, allowed, unit=error.unit))
     return str(error)
 
 

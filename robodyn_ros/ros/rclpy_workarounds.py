@@ -30,7 +30,7 @@ from rclpy.parameter_service import ParameterService
 from rclpy.serialization import deserialize_message
 from rclpy.subscription import Subscription
 
-from robodyn_ros.errors import MalformedData
+from robodyn_ros.errors import MalformedData, Phrase
 
 SomeMessage = TypeVar('SomeMessage')
 
@@ -111,7 +111,7 @@ def message_of(content: bytes, kind: type[SomeMessage]) -> SomeMessage:
     except Exception as error:
         package = kind.__module__.partition('.')[0]
         raise MalformedData(
-            'message', f'{len(content)} bytes', f'a {package}/{kind.__name__}'
+            'message', Phrase(f'{len(content)} bytes'), f'a {package}/{kind.__name__}'
         ) from error
 
 

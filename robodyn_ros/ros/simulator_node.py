@@ -81,7 +81,9 @@ from robodyn_ros.errors import (
     InvalidArgument,
     NonFiniteValue,
     NoSolution,
+    Phrase,
     RobodynError,
+    shown,
 )
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.ros import command_line, conversions, graph
@@ -327,14 +329,14 @@ class SimulatorNode(PlainlySpoken, Node):
         sizes = (n, 2 * n) if self._is_servo else (n,)
         if array.ndim != 1 or len(array) not in sizes or not np.isfinite(array).all():
             what = f'{n} positions, or {2 * n}: then torques' if self._is_servo else f'{n} torques'
-            self._warn(f'command ignored: {array.tolist()} is not {what}')
+            self._warn(f'command ignored: {shown(array)} is not {what}')
             return False
         position = array[:n] if self._is_servo else None
         torques = array[n:] if self._is_servo else array
         with np.errstate(over='ignore'):
             torques = (torques if len(torques) else np.zeros(n)) / scale
         if not np.isfinite(torques).all():
-            self._warn(f'command ignored: over command_scale {array.tolist()} is no torque')
+            self._warn(f'command ignored: over command_scale {shown(array)} is no torque')
             return False
         self._command = position, torques
         self._update_torque()
@@ -541,7 +543,7 @@ def _scale(name: str, given: Sequence[float], n: int) -> np.ndarray:
     """Return a parameter's factors, shape (n,)."""
     factors = np.array(given or [1.0], dtype=float)
     if len(factors) not in (1, n):
-        raise InvalidArgument(f'parameter {name}', f'{len(factors)} values', f'1 or {n}')
+        raise InvalidArgument(f'parameter {name}', Phrase(f'{len(factors)} values'), f'1 or {n}')
     return np.broadcast_to(factors, n)
 
 

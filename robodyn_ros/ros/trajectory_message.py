@@ -18,7 +18,7 @@ import numpy as np
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
-from robodyn_ros.errors import MalformedData, RejectedTrajectory
+from robodyn_ros.errors import MalformedData, Phrase, RejectedTrajectory
 from robodyn_ros.ros import cdr
 from robodyn_ros.ros.rclpy_workarounds import message_of
 
@@ -69,7 +69,7 @@ class TrajectoryMessage:
         if len(message) > (largest := largest_size(joints)):
             raise RejectedTrajectory(
                 'trajectory message',
-                f'{len(message)} bytes',
+                Phrase(f'{len(message)} bytes'),
                 f'at most {largest}, for {MOST_POINTS} points of {joints} joints',
             )
         try:
@@ -78,7 +78,9 @@ class TrajectoryMessage:
             return cls.from_message(message_of(message, JointTrajectory))
         except (struct.error, MalformedData) as error:
             raise RejectedTrajectory(
-                'trajectory message', f'{len(message)} bytes', 'a trajectory_msgs/JointTrajectory'
+                'trajectory message',
+                Phrase(f'{len(message)} bytes'),
+                'a trajectory_msgs/JointTrajectory',
             ) from error
 
     @classmethod

@@ -21,10 +21,11 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array
 from robodyn_ros.description.chain import Body, Chain, MimicChoice, checked_chain
+from robodyn_ros.description.findings import MASSES
 from robodyn_ros.description.mjcf import imported_mujoco
 from robodyn_ros.description.records import Inertial
 from robodyn_ros.description.writing import add_inertial, add_joint, empty_mjcf, placement
-from robodyn_ros.errors import InvalidArgument, NoSolution
+from robodyn_ros.errors import InvalidArgument, NoSolution, Phrase
 from robodyn_ros.payload import Payload
 from robodyn_ros.spatial import FloatArray, principal_axes
 
@@ -80,7 +81,9 @@ class ArmSimulation:
         rotor_inertia: ArrayLike | None = None,
     ) -> None:
         if not 0 < time_step <= 1.0:
-            raise InvalidArgument('argument time_step', time_step, 'positive, at most 1 s')
+            raise InvalidArgument(
+                'argument time_step', time_step, 'positive, at most 1 s', unit='s'
+            )
         self._mujoco = imported_mujoco()
         self._model = _compiled_chain(checked_chain(chain))
         self._model.opt.integrator = self._mujoco.mjtIntegrator.mjINT_IMPLICITFAST
@@ -340,13 +343,13 @@ def _compiled_chain(chain: Chain) -> Any:
     """
     mujoco = imported_mujoco()
     if all(_lumped_inertial(chain, body) is None for body in chain.bodies[1:]):
-        raise NoSolution('chain', 'no link that moves has a mass', 'a URDF with masses')
+        raise NoSolution('chain', Phrase('no link that moves has a mass'), MASSES)
     try:
         return mujoco.MjModel.from_xml_string(_mjcf(chain))
     except ValueError as error:
         raise NoSolution(
             'chain',
-            _in_links(str(error), chain),
+            Phrase(_in_links(str(error), chain)),
             'a mass and an inertia that a body can have for each part that moves: '
             '`robodyn check` lists what is odd, and the URDF is where to put it right',
         ) from error

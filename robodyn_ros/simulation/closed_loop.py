@@ -15,8 +15,8 @@ from robodyn_ros.control.law import FOLLOWING, Mode
 from robodyn_ros.control.model_torque import Algorithm, RigidBodyTorque
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.errors import InvalidArgument, NoSolution
-from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.errors import InvalidArgument, NoSolution, Phrase
+from robodyn_ros.model import RobotModel, checked_model, position_unit
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import known_effort_limits
 from robodyn_ros.record import Record
@@ -152,7 +152,7 @@ def _check_on_the_way(
     tracks = law in FOLLOWING
     if not (tracks and excess[worst] > 0 or np.abs(velocity).max() > LARGEST_VELOCITY):
         return
-    unit = 'm' if model.dh.prismatic[worst] else 'rad'
+    unit = position_unit(model.dh.prismatic[worst])
     helps = (
         'computed_torque: feedforward is open loop, and nothing brings the arm back'
         if law == 'feedforward'
@@ -160,7 +160,10 @@ def _check_on_the_way(
     )
     raise NoSolution(
         f'{law} at {time:.3g} s',
-        f'joint {model.joint_names[worst]!r} is {error[worst]:.3g} {unit} from where it should be',
+        Phrase(
+            f'joint {model.joint_names[worst]!r} is {error[worst]:.3g} {unit} '
+            'from where it should be'
+        ),
         helps,
     )
 

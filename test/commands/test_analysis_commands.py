@@ -143,7 +143,7 @@ def test_torques_take_the_rotors_along(tmp_path):
     'text, said',
     [
         ('joint9=1', "--rotor-inertia: 'joint9'; allowed: one of 'joint1'"),
-        ('joint1=-1', "rotor inertia of joint 'joint1': -1.0; allowed: zero or more"),
+        ('joint1=-1', "rotor inertia of joint 'joint1': -1.0 kg m²; allowed: zero or more"),
         ('joint1', "'joint1' is not JOINT=VALUE"),
     ],
 )

@@ -79,7 +79,7 @@ def test_an_error_in_a_file_names_the_file(tmp_path):
 
     arm = written('arm.urdf', two_link_urdf())
     empty, cut = written('empty.csv', ''), written('cut.urdf', '<robot')
-    assert "file 'empty.csv', motion: 'an empty text'" in error_of('torque', arm, empty)
+    assert "file 'empty.csv', motion: there is no line in it" in error_of('torque', arm, empty)
     assert "file 'cut.urdf', XML: " in error_of('check', cut)
     assert "file 'cut.yaml', trajectory: " in error_of(
         'torque', arm, '--trajectory', written('cut.yaml', 'points: []')
@@ -93,7 +93,7 @@ def test_an_error_in_a_file_names_the_file(tmp_path):
 
 
 def test_a_folder_and_a_file_that_cannot_be_written_are_refused_as_such(tmp_path):
-    assert "'a folder'; allowed: a file with a URDF" in error_of('check', tmp_path)
+    assert ': a folder; allowed: a file with a URDF' in error_of('check', tmp_path)
     arm, motion = tmp_path / 'arm.urdf', tmp_path / 'motion.csv'
     arm.write_text(two_link_urdf())
     motion.write_text('time,joint1,joint2\n0,0,0\n1,0,0\n2,0,0\n3,0,0\n')

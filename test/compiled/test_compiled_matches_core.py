@@ -483,7 +483,7 @@ def test_functions_that_were_not_compiled_say_so(small):
     arm, compiled = small
     few = compile_model(arm, kernels=['gravity_torque'])
     assert few.gravity_torque([0.0, 0.0]).shape == (2,)
-    with pytest.raises(ModelMismatch, match="function mass_matrix: 'not compiled'"):
+    with pytest.raises(ModelMismatch, match='function mass_matrix: not compiled'):
         few.mass_matrix([0.0, 0.0])
     for wrong in ({'kernels': ['x']}, {'runtime': ['time']}):
         with pytest.raises(InvalidArgument):

@@ -24,7 +24,7 @@ class Detector(ContactDetector):
     """Fed at 100 Hz, keeps what it said."""
 
     def __init__(self, dwell=0.02):
-        super().__init__(ContactThresholds(MOVING, STANDING), NAMES, LINKS, dwell)
+        super().__init__(ContactThresholds(MOVING, STANDING), NAMES, LINKS, 3 * (False,), dwell)
         self.now, self.said = 10.0, []
 
     def feed(self, torque, velocity=FAST, samples=1):

@@ -148,7 +148,9 @@ ratio = st.sampled_from([0.0, 0.3, 0.6, 0.69, 0.71, 0.9, 1.01, 1.5, -1.2])
 def test_a_contact_of_a_moving_arm_lasts_from_a_dwell_above_to_a_dwell_well_below(
     rows, dwell, period
 ):
-    detector = ContactDetector(ContactThresholds(MOVING, STANDING), ('a', 'b'), ('u', 'v'), dwell)
+    detector = ContactDetector(
+        ContactThresholds(MOVING, STANDING), ('a', 'b'), ('u', 'v'), (False, True), dwell
+    )
     ratios = np.array([row[:2] for row in rows for _ in range(row[2])])
     # Before anything counts, both joints have moved for longer than a reversal is remembered.
     ratios = np.vstack([np.zeros((100, 2)), ratios])

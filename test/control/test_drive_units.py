@@ -109,7 +109,7 @@ def test_parameter_wins_over_the_identified_model_and_says_so_once(arm, found, t
 
 @pytest.mark.parametrize('name', ['effort_scale', 'command_scale'])
 def test_wrong_length_is_refused_by_name(arm, name):
-    with pytest.raises(InvalidArgument, match=f'parameter {name}: .2 values.; allowed: 1 or 3'):
+    with pytest.raises(InvalidArgument, match=f'parameter {name}: 2 values; allowed: 1 or 3'):
         units(arm, **{name: (1.0, 2.0)})
 
 

@@ -17,8 +17,8 @@ from robodyn_ros.control.law import ControlLaw, Terms
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.reference import Reference
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.control.units import PossiblePositions
 from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.motions.possible_positions import PossiblePositions
 
 PERIOD = 0.004
 RAMP_TIME = 0.05

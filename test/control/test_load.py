@@ -22,12 +22,12 @@ def panda(panda_urdf):
 @pytest.mark.parametrize(
     'payload, reason',
     [
-        ({'mass': 1000.0}, r'payload mass.*at most .* \[kg\]'),
-        ({'mass': 1e300}, r'payload mass.*at most .* \[kg\]'),
+        ({'mass': 1000.0}, r'payload mass.*at most .* kg'),
+        ({'mass': 1e300}, r'payload mass.*at most .* kg'),
         ({'inertia': np.diag([1700.0, 1700.0, 1700.0])}, 'radius of gyration'),
         ({'inertia': np.diag([1.0, 1000.0, 1000.0])}, 'radius of gyration'),
-        ({'center_of_mass': (0.0, 0.0, 100.0)}, r'centre of mass.*at most .* \[m\]'),
-        ({'center_of_mass': (1e308, 1e308, 0.0)}, r'centre of mass.*at most .* \[m\]'),
+        ({'center_of_mass': (0.0, 0.0, 100.0)}, r'centre of mass.*at most .* m'),
+        ({'center_of_mass': (1e308, 1e308, 0.0)}, r'centre of mass.*at most .* m'),
     ],
 )
 @pytest.mark.filterwarnings('error')
@@ -78,5 +78,5 @@ def test_load_that_a_joint_cannot_carry_is_refused_by_its_name_whatever_that_is(
     error = refused.value
     assert error.element == f'gravity torque of joint {name!r} here'
     assert error.value == pytest.approx(9.81 * (0.5 + 1.5 + 3.0 * 2.0), rel=1e-3)
-    assert error.allowed == 'at most its effort limit, 50'
+    assert error.allowed == 'at most its effort limit, 50 N m'
     assert stack.load.payload_mass == 0.0

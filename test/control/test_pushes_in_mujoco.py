@@ -113,7 +113,10 @@ def calibrated(name, seeds, duration):
 
 
 def detector_of(arm, thresholds):
-    return ContactDetector(thresholds, arm.model.joint_names, moved_links(arm.model))
+    model = arm.model
+    return ContactDetector(
+        thresholds, model.joint_names, moved_links(model), model.dh.prismatic.tolist()
+    )
 
 
 def watched(arm, detector, wrench=None):

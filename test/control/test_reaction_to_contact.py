@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from control_arm import MASS, NAMES, NO_RATE_LIMIT, WEIGHT, enabled, to
 
-WHAT = "contact: 12 of 4 N m or N at joint 'elbow', likely on link 'hand'"
+WHAT = "contact: 12 of 4 N m at joint 'elbow', likely on link 'hand'"
 
 
 def following(**settings):

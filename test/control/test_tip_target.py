@@ -155,8 +155,8 @@ def test_a_wrench_acts_in_full_however_little_of_the_stiffness_the_rate_leaves(
     ('wrench', 'words'),
     [
         ([np.nan, 0, 0, 0, 0, 0], 'target wrench: .*finite numbers'),
-        ([40.0, 40.0, 0, 0, 0, 0], r'force \[N\]: 56\.57; .*impedance.largest_force = 50'),
-        ([0, 0, 0, 0, 6.0, 0], r'moment \[N m\]: 6\.0; .*impedance.largest_moment = 5'),
+        ([40.0, 40.0, 0, 0, 0, 0], r'force: 56\.5685 N; .*impedance.largest_force = 50 N'),
+        ([0, 0, 0, 0, 6.0, 0], r'moment: 6\.0 N m; .*impedance.largest_moment = 5 N m'),
     ],
 )
 def test_a_wrench_out_of_bounds_is_refused(held, wrench, words):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from robodyn_ros.control.planning import planned_reference
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
-from robodyn_ros.control.units import PossiblePositions
 from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.motions.possible_positions import PossiblePositions
 
 REST = ReferenceState.at_rest(np.array([0.1, 0.2]))
 

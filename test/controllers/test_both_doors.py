@@ -411,7 +411,7 @@ ESSENCES = (
     ('reach', 'the reach of the arm'),
     ('fault', 'after a fault|has acknowledged that'),
     ('inactive', 'not active|nothing is commanded'),
-    ('nothing followed', 'nothing is followed|no reference is followed|without a fresh'),
+    ('nothing followed', 'nothing is followed|no reference is followed|there is no fresh'),
     ('no spring', 'no spring at the tip'),
     ('mode', 'the mode is|mode .*; allowed: .*impedance'),
     ('quaternion', 'norm of the quaternion|orientation of length'),

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from oracles import PinocchioArm
-from robots import public_urdf, random_chain
+from robots import public_urdf, random_chain, two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.description.chain import Chain, LinkTree, serial_chain
@@ -543,6 +543,60 @@ def test_what_no_model_is_made_of_costs_nothing(head, tmp_path):
     assert model.joint_names == ('j',)
 
 
+BALL = '<geom size="0.1" {}/>'
+VISUAL = '<default><default class="seen"><geom mass="0"/></default></default>'
+
+
+@pytest.mark.parametrize(
+    ('head', 'geom', 'ball'),
+    [
+        ('', 'mass="0"', ''),
+        ('', 'density="0"', ''),
+        (VISUAL, 'class="seen"', ''),
+        (VISUAL.replace('mass="0"', 'group="2"'), 'class="seen"', 'group="3"'),
+        ('', 'group="2"', 'group="3"'),
+    ],
+)
+def test_a_shape_without_a_mass_needs_no_mesh(head, geom, ball, tmp_path):
+    ranges = '<compiler inertiagrouprange="3 4"/>' if ball else ''
+    mesh = '<asset><mesh name="a" file="none.stl"/></asset>'
+    text = inferred(ranges + head + mesh).replace(
+        '<geom type="mesh" mesh="a"/>', f'<geom type="mesh" mesh="a" {geom}/>{BALL.format(ball)}'
+    )
+    link = description_of_mjcf(written(tmp_path, text)).links['l']
+    assert link.inertial.mass == pytest.approx(4.0 / 3.0 * np.pi * 0.1**3 * 1000.0)
+
+
+@pytest.mark.parametrize('joint', ['', '<joint/>', '<frame><joint/></frame>'])
+def test_only_what_stands_still_needs_no_mesh_for_its_mass(joint, tmp_path):
+    base = f'<body name="base">{joint}<geom type="mesh" mesh="a"/><body name="l">'
+    text = one('<asset><mesh name="a" file="none.stl"/></asset>')
+    text = text.replace('<body name="l">', base).replace('</body>', '</body></body>')
+    path = written(tmp_path, text)
+    if joint:
+        with pytest.raises(UnreadableSource, match="mesh 'a'"):
+            description_of_mjcf(path)
+    else:
+        assert description_of_mjcf(path).links['l'].inertial.mass == 1.0
+
+
+def test_a_total_mass_counts_what_stands_still(tmp_path):
+    base = '<body name="base"><geom size="0.1" mass="3"/><body name="l">'
+    text = one('<compiler settotalmass="1"/>').replace('<body name="l">', base)
+    path = written(tmp_path, text.replace('</body>', '</body></body>'))
+    mass = mujoco.MjModel.from_xml_path(str(path)).body('l').mass[0]
+    assert description_of_mjcf(path).links['l'].inertial.mass == pytest.approx(mass)
+
+
+@pytest.mark.parametrize('scheme', ['package://nowhere/', 'file:///nowhere/', ''])
+def test_a_urdf_needs_no_mesh(scheme):
+    text = two_link_urdf()
+    shape = f'<geometry><mesh filename="{scheme}none.stl"/></geometry>'
+    meshes = f'<visual>{shape}</visual><collision>{shape}</collision></link>'
+    found = rd.RobotModel.from_urdf_text(text.replace('</link>', meshes))
+    assert found == rd.RobotModel.from_urdf_text(text)
+
+
 @pytest.mark.parametrize(
     ('text', 'words'),
     [
@@ -594,7 +648,7 @@ def test_elements_that_files_nest_deeper_than_one_may_are_refused(tmp_path):
         text = '<mujoco>' + 200 * '<body>' + more + 200 * '</body>' + '</mujoco>'
         written(tmp_path, text, f'part{k}.xml')
     main = written(tmp_path, '<mujoco><include file="part0.xml"/></mujoco>')
-    with pytest.raises(MalformedUrdf, match="'<body> within 251 elements'"):
+    with pytest.raises(MalformedUrdf, match='<body> within 251 elements;'):
         description_of_mjcf(main)
 
 

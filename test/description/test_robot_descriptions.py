@@ -2,6 +2,7 @@
 """Robots by their names in the package robot_descriptions; here a package that stands for it."""
 
 import importlib
+import importlib.util
 import os
 import subprocess
 import sys
@@ -70,6 +71,15 @@ def test_a_file_of_that_name_comes_first(package):
 def test_what_the_package_cannot_give_is_refused_in_words(package, name, words):
     with pytest.raises(rd.UnreadableSource, match=words):
         rd.RobotModel.from_urdf(name)
+
+
+def test_where_the_package_is_missing_a_name_of_it_says_how_to_install_it(monkeypatch):
+    monkeypatch.setattr(importlib.util, 'find_spec', lambda name: None)
+    with pytest.raises(rd.UnreadableSource, match='pip install robot_descriptions'):
+        rd.RobotModel.from_urdf('panda_description')
+    with pytest.raises(rd.UnreadableSource) as caught:
+        rd.RobotModel.from_urdf('panda.urdf')
+    assert 'robot_descriptions' not in str(caught.value)
 
 
 @pytest.mark.parametrize(

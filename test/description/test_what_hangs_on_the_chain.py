@@ -333,8 +333,8 @@ def test_printed_finding_is_a_sentence_with_the_number_where_it_belongs():
         ('effort="50"', 'effort="-3"'), ('lower="-2" upper="2"', 'lower="9" upper="2"')
     )
     printed = {str(finding) for finding in arm.findings}
-    assert "joint 'j1' has an effort limit of -3" in printed
-    assert "joint 'j2' has inverted position limits, 9 to 2" in printed
+    assert "joint 'j1' has an effort limit of -3 N m" in printed
+    assert "joint 'j2' has inverted position limits, 9 to 2 rad" in printed
 
 
 def test_an_arm_without_any_mass_is_one_warning():

@@ -60,6 +60,18 @@ def test_a_csv_without_velocities_has_none_and_one_without_efforts_is_refused(
         Recording.from_csv(tmp_path / 'none.csv', arm.urdf)
 
 
+def test_commanded_torques_are_no_efforts_and_the_refusal_says_so(arm, recording, tmp_path):
+    path = as_csv(tmp_path / 'a.csv', recording)
+    path.write_text(path.read_text().replace('.effort', '.torque'))
+    with pytest.raises(InsufficientRecording) as caught:
+        Recording.from_csv(path, arm.urdf)
+    assert str(caught.value).startswith(
+        "column 'j1.effort': missing; allowed: measured efforts: 'j1.torque' is what robodyn "
+        'simulate or retime commanded. Record the arm, or, for an arm that is simulated only, '
+        "rename it to 'j1.effort'; line 1 names 'time', "
+    )
+
+
 def test_another_robots_names_are_refused(recording, tmp_path):
     other = TrueArm.drawn(2, 4).urdf
     with pytest.raises(NoSuchName, match='j4'):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Motions to identify an arm by: limits at every time, information, and what is said about it."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -318,7 +319,30 @@ def test_limits_that_are_none_are_refused_by_joint(arguments):
 def test_where_no_motion_keeps_the_limits_it_is_said_which_is_in_the_way(hasty):
     model = RobotModel.from_urdf(two_link_urdf())
     everywhere = HalfSpace((0, 0, 1), 10.0)
-    with pytest.raises(NoSolution, match='too close to an obstacle'):
+    with pytest.raises(NoSolution, match='too close to an obstacle') as caught:
+        excitation(model, 5.0, obstacles=[everywhere])
+    assert len(re.findall(r"link '\w+' comes", str(caught.value))) == 1  # of three starts
+    assert 'characters)' not in str(caught.value)
+
+
+@pytest.mark.longer
+def test_the_floor_that_is_named_in_a_refusal_leaves_room(hasty):
+    model = known_arm('puma560')
+    with pytest.raises(NoSolution) as caught:
+        excitation(model, 5.0, obstacles=[HalfSpace((0, 0, 1), 0.0)])
+    named = re.search(
+        r"a floor at (-[\d.]+) m or lower, or watched links without 'link1'", caught.value.allowed
+    )
+    floor = float(named[1])
+    # Joint 1 turns the link about itself, so that it stays where it is.
+    found = excitation(model, 5.0, obstacles=[HalfSpace((0, 0, 1), floor)])
+    assert found.clearance >= 0.05
+
+
+def test_where_a_box_is_in_the_way_it_and_the_margin_are_named(hasty):
+    model = RobotModel.from_urdf(two_link_urdf())
+    everywhere = Box((-9, -9, -9), (9, 9, 9))
+    with pytest.raises(NoSolution, match='or a margin that leave room, or watched links without'):
         excitation(model, 5.0, obstacles=[everywhere])
 
 

@@ -64,7 +64,7 @@ def test_one_sample_is_a_rest():
 @pytest.mark.parametrize(
     ('text', 'named'),
     [
-        ('', 'an empty text'),
+        ('', 'there is no line in it'),
         ('time,a\n', 'no samples'),
         ('time,b\n0,1\n', "column 'a'.*missing"),
         ('time,a,a\n0,1,1\n', "column 'a'.*repeated"),

@@ -63,12 +63,12 @@ MISTAKES = {
     'q is a column': (
         lambda arm: rd.gravity_torque(arm, np.zeros((2, 1))),
         InvalidArgument,
-        r"'shape \(2, 1\)'; allowed: shape \(2,\) or \(N, 2\)",
+        r'shape \(2, 1\); allowed: shape \(2,\) or \(N, 2\)',
     ),
     'q is too long': (
         lambda arm: rd.mass_matrix(arm, [0] * 7),
         InvalidArgument,
-        r"'shape \(7,\)'",
+        r'shape \(7,\);',
     ),
     'q is ragged': (
         lambda arm: rd.gravity_torque(arm, [[0, 0], [0]]),
@@ -105,7 +105,7 @@ MISTAKES = {
     'inertia as three moments': (
         lambda arm: rd.Payload(1.0, inertia=[1, 1, 1]),
         InvalidArgument,
-        r"payload.inertia: 'shape \(3,\)'; allowed: shape \(3, 3\)",
+        r'payload.inertia: shape \(3,\); allowed: shape \(3, 3\)',
     ),
     'a link by number': (lambda arm: rd.Payload(1.0, link=2), WrongType, 'payload.link: 2'),
     'tip links': (

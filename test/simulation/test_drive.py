@@ -120,7 +120,7 @@ def test_drive_that_cannot_be_is_refused():
     model, simulation = arm()
     for gains, words in (
         ({'position_gain': -1.0}, 'argument position_gain.*each zero or more'),
-        ({'velocity_gain': [1.0, 2.0]}, "argument velocity_gain: '2 values'; allowed: 1 or 1"),
+        ({'velocity_gain': [1.0, 2.0]}, 'argument velocity_gain: 2 values; allowed: 1 or 1'),
         ({'compensates_friction': -0.1}, 'argument compensates_friction'),
     ):
         with pytest.raises(InvalidArgument, match=words):

@@ -29,7 +29,7 @@ from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.control.settings import SafetySettings
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.control.units import PossiblePositions
+from robodyn_ros.motions.possible_positions import PossiblePositions
 
 NAMES = ('shoulder', 'elbow')
 MASS = np.array([2.0, 0.5])

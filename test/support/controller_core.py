@@ -27,8 +27,8 @@ from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.reference import Reference
 from robodyn_ros.control.settings import SafetySettings
-from robodyn_ros.control.units import PossiblePositions
 from robodyn_ros.model import possible_range
+from robodyn_ros.motions.possible_positions import PossiblePositions
 
 ROOT = Path(__file__).resolve().parents[2]
 STRICT = ('-std=c++17', '-Wall', '-Wextra', '-Wpedantic', '-Wconversion', '-Wshadow', '-Werror')

@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from robodyn_ros.errors import RobodynError
+from robodyn_ros.errors import Phrase, RobodynError
 
 _DIGEST_SIZE = hashlib.sha256().digest_size
 
@@ -67,7 +67,9 @@ def stored(key: str) -> bytes | None:
     digest, content = entry[:_DIGEST_SIZE], entry[_DIGEST_SIZE:]
     if digest != _digest(key, content):
         raise RefusedCacheEntry(
-            f'cache entry {directory / key}', 'a content that changed', 'what was stored there'
+            f'cache entry {directory / key}',
+            Phrase('its content has changed'),
+            'what was stored there',
         )
     return content
 
@@ -105,7 +107,7 @@ def _root() -> Path:
         return Path.home() / '.cache'
     except (RuntimeError, KeyError) as error:  # a user whom the machine does not know
         raise RefusedCacheEntry(
-            'cache directory', str(error), 'HOME, XDG_CACHE_HOME or ROBODYN_CACHE_DIR'
+            'cache directory', Phrase(str(error)), 'HOME, XDG_CACHE_HOME or ROBODYN_CACHE_DIR'
         ) from error
 
 
@@ -131,7 +133,9 @@ def _read_private(path: Path) -> bytes:
     except FileNotFoundError:
         raise
     except OSError as error:
-        raise RefusedCacheEntry(f'cache entry {path}', str(error), 'a plain file') from error
+        raise RefusedCacheEntry(
+            f'cache entry {path}', Phrase(str(error)), 'a plain file'
+        ) from error
     with os.fdopen(descriptor, 'rb') as file:
         _check_private(path, os.fstat(descriptor), stat.S_ISREG)
         return file.read()

@@ -20,7 +20,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Literal
 
-from robodyn_ros.errors import NoBackend
+from robodyn_ros.errors import NoBackend, Phrase
 
 VERSION_TIMEOUT = 10.0  # that it is given to say which it is: a few milliseconds everywhere [s]
 WANTED = 'a compiler that works, with Python.h; NumPy computes the same without'
@@ -52,7 +52,7 @@ def c_compiler() -> list[str]:
         path = shutil.which(command[0])
         if path:
             return [path, *command[1:]]
-    raise NoBackend('C compiler', named or 'cc, gcc, clang', WANTED)
+    raise NoBackend('C compiler', named or Phrase('none of cc, gcc, clang'), WANTED)
 
 
 def compiler_version(command: Sequence[str]) -> str:
@@ -82,7 +82,7 @@ def output_of(
         with _run_apart(command, stream) as process:
             return _end_of_output(process, getattr(process, stream).fileno(), timeout)
     except (OSError, ValueError) as error:  # ValueError: a zero byte in the command
-        raise NoBackend('C compiler', str(error), WANTED) from error
+        raise NoBackend('C compiler', Phrase(str(error)), WANTED) from error
 
 
 @contextmanager
@@ -140,4 +140,4 @@ def _end_of_output(process: subprocess.Popen[bytes], pipe: int, timeout: float) 
             return code, end.decode('utf-8', 'replace')
         if time.monotonic() > deadline:
             said = f'no end after {timeout:g} s: {shlex.join(process.args)}'  # type: ignore[arg-type]
-            raise NoBackend('C compiler', said, WANTED)
+            raise NoBackend('C compiler', Phrase(said), WANTED)

@@ -28,7 +28,7 @@ from robodyn_ros.compiled.c.compiler import WANTED, c_compiler, compiler_version
 from robodyn_ros.compiled.c.source import StraightLine, input_name, straight_line
 from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, WRENCH, Kernel
 from robodyn_ros.compiled.symbolic.run_time_inputs import PARAMETERS
-from robodyn_ros.errors import InvalidArgument, NoBackend, NoSolution
+from robodyn_ros.errors import InvalidArgument, NoBackend, NoSolution, Phrase
 from robodyn_ros.spatial import FloatArray
 
 FLAGS = ('-std=gnu11', '-O2', '-shared', '-fPIC', '-fvisibility=hidden', '-fno-math-errno')
@@ -111,8 +111,8 @@ def compiled_source(source: str, longer: float = 0.0) -> bytes:
                 if code == 0:
                     return module.read_bytes()
     except OSError as error:
-        raise NoBackend('C compiler', str(error), WANTED) from error
-    raise NoBackend('C compiler', said.strip()[-500:] or f'exit code {code}', WANTED)
+        raise NoBackend('C compiler', Phrase(str(error)), WANTED) from error
+    raise NoBackend('C compiler', Phrase(said.strip()[-500:] or f'exit code {code}'), WANTED)
 
 
 def load_module(code: bytes, name: str = _MODULE) -> Any:
@@ -143,7 +143,7 @@ def _mapped(code: bytes, name: str) -> Any:
             loader.exec_module(module)
             return module
     except (ImportError, OSError) as error:
-        raise NoBackend('compiled module', str(error), 'one that can be loaded') from error
+        raise NoBackend('compiled module', Phrase(str(error)), 'one that can be loaded') from error
 
 
 def bound_functions(module: Any, parameters: FloatArray) -> dict[str, Any]:
@@ -192,7 +192,7 @@ def _shared(header: str) -> str:
     try:
         return files('robodyn_ros.compiled.c').joinpath(header).read_text(encoding='utf-8')
     except OSError as error:
-        raise NoBackend(f'file {header}', str(error), 'a complete installation') from error
+        raise NoBackend(f'file {header}', Phrase(str(error)), 'a complete installation') from error
 
 
 def _function(name: str) -> str:

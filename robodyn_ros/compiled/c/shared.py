@@ -28,7 +28,7 @@ from robodyn_ros.dynamics import (
     mass_matrix,
 )
 from robodyn_ros.dynamics.friction import friction_of
-from robodyn_ros.errors import InvalidArgument, NoBackend
+from robodyn_ros.errors import InvalidArgument, NoBackend, Phrase
 from robodyn_ros.kinematics import forward_kinematics, jacobian, kinematics_digest, reach
 from robodyn_ros.model import STRONGEST_GRAVITY, Payload, RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray, moved_parameters
@@ -98,12 +98,14 @@ def export_shared(
         'stderr',
     )
     if code != 0:
-        raise NoBackend('C compiler', said.strip()[-500:] or f'exit code {code}', WANTED)
+        raise NoBackend('C compiler', Phrase(said.strip()[-500:] or f'exit code {code}'), WANTED)
     # The controller loads none that others may write, whatever the user's umask lets them.
     library.chmod(library.stat().st_mode & ~0o022)
     wrong = _wrong_results(library)
     if wrong:
-        raise NoBackend('shared library', f'{wrong} wrong results', 'one that passes its test')
+        raise NoBackend(
+            'shared library', Phrase(f'{wrong} wrong results'), 'one that passes its test'
+        )
     return [library, source, header]
 
 
@@ -207,7 +209,7 @@ def _wrong_results(library: Path) -> int:
         function = getattr(ctypes.CDLL(str(library.resolve())), SYMBOL)
     except (OSError, AttributeError) as error:
         wanted = f'one that {platform.machine()} can load'
-        raise NoBackend('shared library', str(error), wanted) from error
+        raise NoBackend('shared library', Phrase(str(error)), wanted) from error
     function.restype = ctypes.POINTER(SharedModel)
     return int(function().contents.self_test())
 

@@ -13,7 +13,7 @@ from robodyn_ros.arguments import checked_sequence
 from robodyn_ros.compiled.symbolic.arm import gravity_in_first_frame
 from robodyn_ros.compiled.symbolic.equivalent_inertias import EquivalentInertias
 from robodyn_ros.compiled.symbolic.expression import Graph, Scalar
-from robodyn_ros.errors import InvalidArgument, ModelMismatch
+from robodyn_ros.errors import InvalidArgument, ModelMismatch, shown
 from robodyn_ros.model import RobotModel, frame_of_link
 from robodyn_ros.spatial import FloatArray
 
@@ -169,7 +169,8 @@ class RunTime:
         if name != 'gravity' and not name.endswith('_transform'):
             element += f', of joint {self.model.joint_names[entry[0]]!r}'
         remedy = f'; any with compile_model(model, runtime=({input_!r},))' if input_ else ''
-        allowed = f'{folded[entry].item()!r}, as compiled{remedy}'
+        off = f', {found[entry] - folded[entry]:.2g} away' if folded.dtype == float else ''
+        allowed = f'{shown(folded[entry])}, as compiled{off}{remedy}'
         return ModelMismatch(element, found[entry].item(), allowed)
 
 

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array, checked_number, checked_type
 from robodyn_ros.description.records import Finding, note, warning
-from robodyn_ros.errors import InvalidArgument
+from robodyn_ros.errors import InvalidArgument, Phrase
 from robodyn_ros.identification.exciting_motion.fourier import FourierMotion, Shapes
 from robodyn_ros.identification.exciting_motion.information import ArmFunctions, Knowledge
 from robodyn_ros.identification.exciting_motion.motion_limits import MotionLimits, motion_limits
@@ -239,7 +239,7 @@ def excitation(
         limits = motion_limits(model)
     elif len(checked_type('limits', limits, MotionLimits, _LIMITS).velocity) != model.n:
         raise InvalidArgument(
-            'argument limits', f'of {len(limits.velocity)} joints', f'of {model.n}'
+            'argument limits', Phrase(f'of {len(limits.velocity)} joints'), f'of {model.n}'
         )
     kept_out = regions(model, obstacles, margin, tip_height)
     functions = ArmFunctions.of(model)

@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import float_array
 from robodyn_ros.description.records import Finding, note
-from robodyn_ros.errors import InvalidArgument
-from robodyn_ros.model import RobotModel, checked_model
+from robodyn_ros.errors import InvalidArgument, Phrase
+from robodyn_ros.model import RobotModel, checked_model, force_unit, position_unit
 from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
@@ -168,22 +168,32 @@ def _checked(name: str, values: ArrayLike, shape: tuple[int, ...]) -> FloatArray
     if array.ndim == 0 and len(shape) == 1:
         array = np.full(shape, float(array))
     if array.shape != shape:
-        raise InvalidArgument(f'limits.{name}', f'shape {array.shape}', f'shape {shape}')
+        raise InvalidArgument(f'limits.{name}', Phrase(f'shape {array.shape}'), f'shape {shape}')
     return array
 
 
 def _check(model: RobotModel, limits: MotionLimits) -> None:
     for j, joint in enumerate(model.joint_names):
+        slides = model.dh.prismatic[j]
+        way = position_unit(slides)
         lower, upper = limits.position[j]
         if not (np.isfinite(lower) and np.isfinite(upper) and lower < upper):
             raise InvalidArgument(
-                f'position limits of joint {joint!r}', (lower, upper), 'lower < upper, finite'
+                f'position limits of joint {joint!r}',
+                (lower, upper),
+                'lower < upper, finite',
+                unit=way,
             )
         if not 0 < limits.velocity[j] < np.inf:
             raise InvalidArgument(
-                f'velocity limit of joint {joint!r}', limits.velocity[j], 'positive and finite'
+                f'velocity limit of joint {joint!r}',
+                limits.velocity[j],
+                'positive and finite',
+                unit=f'{way}/s',
             )
-        for name in ('acceleration', 'effort'):
+        for name, unit in (('acceleration', f'{way}/s²'), ('effort', force_unit(slides))):
             value = getattr(limits, name)[j]
             if not value > 0:
-                raise InvalidArgument(f'{name} limit of joint {joint!r}', value, 'positive')
+                raise InvalidArgument(
+                    f'{name} limit of joint {joint!r}', value, 'positive', unit=unit
+                )

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array, checked_sequence
 from robodyn_ros.dh.frames import frame_transforms
-from robodyn_ros.errors import InvalidArgument, NoSuchName
+from robodyn_ros.errors import InvalidArgument, NoSuchName, Phrase
 from robodyn_ros.model import RobotModel
 from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray, cross
@@ -116,7 +116,9 @@ class Box(Record):
         if not np.allclose(rotation @ rotation.T, np.eye(3), atol=1e-6) or not np.allclose(
             pose[3], (0, 0, 0, 1)
         ):
-            raise InvalidArgument('box pose', 'no rotation and translation', 'a rigid transform')
+            raise InvalidArgument(
+                'box pose', Phrase('no rotation and translation'), 'a rigid transform'
+            )
         for name, value in (('lower', lower), ('upper', upper), ('pose', pose)):
             object.__setattr__(self, name, value)
         object.__setattr__(self, 'watched', _in_a_tuple(self.watched))

@@ -18,7 +18,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from robodyn_ros.dh.frames import frame_transforms
-from robodyn_ros.errors import NoSolution
+from robodyn_ros.errors import NoSolution, Phrase
 from robodyn_ros.identification.exciting_motion.fourier import FourierMotion, Shapes
 from robodyn_ros.identification.exciting_motion.information import (
     DIRECTION_WIDTH,
@@ -27,7 +27,7 @@ from robodyn_ros.identification.exciting_motion.information import (
     all_columns,
 )
 from robodyn_ros.identification.exciting_motion.motion_limits import MotionLimits
-from robodyn_ros.identification.exciting_motion.obstacles import Region
+from robodyn_ros.identification.exciting_motion.obstacles import HalfSpace, Region
 from robodyn_ros.identification.exciting_motion.verification import LimitUse, limit_use
 from robodyn_ros.identification.progress import Progress
 from robodyn_ros.spatial import FloatArray
@@ -81,21 +81,42 @@ def searched(objective: Objective, seed: int, progress: Progress) -> _Found:
     order = np.argsort(scores, kind='stable')[:_STARTS]
     steps = sum(most for _, most in _STAGES)
     best: _Found | None = None
-    reasons = []
+    broken: list[LimitUse] = []
     for k, index in enumerate(order):
 
         def report(done: int, start: int = k) -> None:
             progress((start + done / steps) / _STARTS, f'start {start + 1} of {_STARTS}')
 
         x = _optimised(objective, objective.shapes.raw(guesses[index]), report)
-        found, reason = verified(objective, x)
+        found, used = verified(objective, x)
         if found is None:
-            reasons.append(reason)
+            broken.append(used)
         elif best is None or found.lost < best.lost:
             best = found
     if best is None:
-        raise NoSolution('motion', '; '.join(dict.fromkeys(reasons)), 'limits that leave room')
+        raise _no_room(objective, broken)
     return best
+
+
+def _no_room(objective: Objective, broken: Sequence[LimitUse]) -> NoSolution:
+    """Return the error that says what no start of a search kept, each limit and link once."""
+    limits, reasons = objective.limits, {}
+    remedies: dict[str, None] = {}
+    for used in sorted(broken, key=lambda each: each.excess(limits)):
+        limit, reason = used.broken(objective.knowledge.model, limits)
+        if limit in reasons:
+            continue
+        reasons[limit] = reason
+        remedy = 'limits that leave room'
+        if used.spare < 0.0 and limit == used.closest:
+            obstacle = objective.regions[used.region].obstacle
+            remedy = 'obstacles or a margin that leave room'
+            if isinstance(obstacle, HalfSpace):
+                lower = np.floor(1e3 * (obstacle.offset + used.spare)) / 1e3
+                remedy = f'a floor at {lower:g} m or lower'
+            remedy += f', or watched links without {used.closest!r}'
+        remedies[remedy] = None
+    return NoSolution('motion', Phrase('; '.join(reasons.values())), '; '.join(remedies))
 
 
 def _optimised(objective: Objective, x: FloatArray, report: Callable[[int], None]) -> FloatArray:
@@ -122,9 +143,11 @@ def _optimised(objective: Objective, x: FloatArray, report: Callable[[int], None
     return x
 
 
-def verified(objective: Objective, x: FloatArray) -> tuple[_Found | None, str]:
+def verified(objective: Objective, x: FloatArray) -> tuple[_Found | None, LimitUse]:
     """
-    Return the motion of numbers (n, size), as large as the limits allow, or why there is none.
+    Return the motion of numbers (n, size), as large as the limits allow, and its use of them.
+
+    Where no size keeps the limits there is none, and the use is that of the motion in full size.
 
     Its amplitudes are enlarged to the limits of position, velocity and acceleration, and made
     smaller until efforts and distances are kept at every time.
@@ -139,7 +162,6 @@ def verified(objective: Objective, x: FloatArray) -> tuple[_Found | None, str]:
     whole = _enlarged(whole, objective)
     used = use(whole)
     if used.excess(limits) > 0:
-        reason = used.broken(model, limits)
         low, high, best = 0.0, 1.0, None
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
@@ -150,9 +172,9 @@ def verified(objective: Objective, x: FloatArray) -> tuple[_Found | None, str]:
             else:
                 low, best = middle, (tried, used_then)
         if best is None or low < _LEAST_SCALE:
-            return None, reason
+            return None, used
         whole, used = best
-    return _Found(whole, used, objective.criterion(objective.information(whole))[0]), ''
+    return _Found(whole, used, objective.criterion(objective.information(whole))[0]), used
 
 
 def _enlarged(motion: FourierMotion, objective: Objective) -> FourierMotion:

@@ -73,6 +73,8 @@ class LimitUse(Record):
         How much further from obstacles than asked for the arm stays [m]; infinite without any.
     closest : str
         The link that comes closest; empty without obstacles.
+    region : int
+        Which region it comes closest to; -1 without any.
     """
 
     position: FloatArray
@@ -81,6 +83,7 @@ class LimitUse(Record):
     effort: FloatArray
     spare: float
     closest: str
+    region: int = -1
 
     def excess(self, limits: MotionLimits) -> float:
         """Return the largest relative excess of a limit; zero or less: all are kept."""
@@ -95,17 +98,19 @@ class LimitUse(Record):
         ]
         return float(max(parts))
 
-    def broken(self, model: RobotModel, limits: MotionLimits) -> str:
-        """Return as text which limit is exceeded, empty where none is."""
+    def broken(self, model: RobotModel, limits: MotionLimits) -> tuple[str, str]:
+        """Return which limit is exceeded, or which link comes too close, and how far as text."""
         for name in ('velocity', 'acceleration', 'effort'):
             use, limit = getattr(self, name), getattr(limits, name)
             worst = int(np.argmax(use / limit))
             if use[worst] > limit[worst] * (1 + 1e-9):
                 joint = model.joint_names[worst]
-                return f'{name} of joint {joint!r}: {use[worst]:.4g} of {limit[worst]:.4g}'
+                element = f'{name} of joint {joint!r}'
+                return element, f'{element} is {use[worst]:.6g} of {limit[worst]:.6g}'
         if self.spare < 0:
-            return f'{self.closest} comes {-self.spare:.4g} m too close to an obstacle'
-        return ''
+            text = f'link {self.closest!r} comes {-self.spare:.3g} m too close to an obstacle'
+            return self.closest, text
+        return '', ''
 
 
 def limit_use(
@@ -144,16 +149,17 @@ def limit_use(
     rest = (segment.duration / (count - 1)) ** 2 / 8
 
     largest = np.zeros(model.n)
-    spare, closest = np.inf, ''
+    spare, closest, nearest = np.inf, '', -1
     for first in range(0, count, _BATCH):
         part = time[first : first + _BATCH + 1]
         q, qd, qdd = segment.position(part), segment.velocity(part), segment.acceleration(part)
         largest = np.maximum(largest, np.abs(torque(q, qd, qdd)).max(axis=0))
         frames = frame_transforms(model.dh, q) if regions else np.zeros(0)
-        for region, growth in zip(regions, growths, strict=True):
+        for k, (region, growth) in enumerate(zip(regions, growths, strict=True)):
             least = _least_spare(region, region.points.positions(frames), growth * rest)
             if least.min() < spare:
-                spare, closest = float(least.min()), region.points.names[int(least.argmin())]
+                spare, nearest = float(least.min()), k
+                closest = region.points.names[int(least.argmin())]
     rigid = largest + torque_growth * rest
     return LimitUse(
         position=range_,
@@ -162,6 +168,7 @@ def limit_use(
         effort=rigid + _friction_bound(model, rates[0], rigid),
         spare=spare,
         closest=closest,
+        region=nearest,
     )
 
 

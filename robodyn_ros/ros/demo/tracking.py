@@ -273,10 +273,11 @@ def _check_reference(
     if len(times) < 0.5 * motion.duration / _TIME_STEP:
         found = f'only {len(times)} cycles with a reference'
     else:
-        off = float(np.max(np.abs(references - motion.position(times))))
-        if off <= _REFERENCE_TOLERANCE:
+        off = np.abs(references - motion.position(times)).max(axis=0)
+        j = int(off.argmax())
+        if off[j] <= _REFERENCE_TOLERANCE:
             return
-        found = f'a reference {off:.3g} rad or m away from it'
+        found = f'a reference that is {off[j]:.3g} away from it at joint {j + 1}'
     raise DemoFailed(f'The dynamics node did not follow the motion: {found}.\n{node.last_lines()}')
 
 

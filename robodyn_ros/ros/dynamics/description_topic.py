@@ -7,7 +7,7 @@ from rclpy.node import Node
 from std_msgs.msg import String
 
 from robodyn_ros.description.source import LARGEST_SOURCE
-from robodyn_ros.errors import MalformedData, UnreadableSource
+from robodyn_ros.errors import MalformedData, Phrase, UnreadableSource
 from robodyn_ros.ros import graph
 from robodyn_ros.ros.rclpy_workarounds import message_of
 
@@ -56,7 +56,9 @@ class DescriptionTopic:
         """
         if self._size > LARGEST_MESSAGE:
             raise UnreadableSource(
-                'topic robot_description', f'{self._size} bytes', f'at most {LARGEST_MESSAGE}'
+                'topic robot_description',
+                Phrase(f'{self._size} bytes'),
+                f'at most {LARGEST_MESSAGE}',
             )
         if self._content is None:
             return None
@@ -64,5 +66,5 @@ class DescriptionTopic:
             return message_of(self._content, String).data
         except MalformedData as error:
             raise UnreadableSource(
-                'topic robot_description', f'{self._size} bytes', 'a std_msgs/String'
+                'topic robot_description', Phrase(f'{self._size} bytes'), 'a std_msgs/String'
             ) from error

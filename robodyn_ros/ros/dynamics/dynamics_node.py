@@ -39,7 +39,7 @@ from robodyn_ros.control.settings import (
     safety_settings,
 )
 from robodyn_ros.control.softness import light_joints
-from robodyn_ros.errors import NotReady, RejectedTrajectory, RobodynError
+from robodyn_ros.errors import NotReady, Phrase, RejectedTrajectory, RobodynError
 from robodyn_ros.model import Payload
 from robodyn_ros.ros import command_line
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle
@@ -303,7 +303,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
             if self._cycle is None:
                 raise FollowsNone(
                     'trajectory',
-                    f'the node is {self._lifecycle}, not active',
+                    Phrase(f'the node is {self._lifecycle}, not active'),
                     'configure and activate it (lifecycle)',
                 )
             self._cycle.follow(content)
@@ -326,7 +326,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         """Apply a payload or a gravity between two cycles, and return the load."""
         cycle, robot = self._cycle, self._robot
         if cycle is None or robot is None:
-            raise NotReady('the control cycle', 'not configured', 'a configured robot')
+            raise NotReady('the control cycle', Phrase('not configured'), 'a configured robot')
         torque = cycle.stack.torque
         load = control_stack.apply_change(cycle.stack, change)
         self._share_robot(replace(robot, load=load, model=cycle.stack.model))

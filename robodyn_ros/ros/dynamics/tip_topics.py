@@ -17,7 +17,7 @@ from robodyn_ros.control.command_pipeline import Command
 from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.tip_target import MOST_POSES, RejectedTarget, TipPose
-from robodyn_ros.errors import MalformedData, RejectedTrajectory
+from robodyn_ros.errors import MalformedData, Phrase, RejectedTrajectory
 from robodyn_ros.ros import cdr, conversions
 from robodyn_ros.ros.joint_states import WARNING_PERIOD
 from robodyn_ros.ros.qos import RELIABLE
@@ -162,7 +162,7 @@ class TipTopics:
             try:
                 if len(content) > LARGEST_POSES:
                     raise RejectedTarget(
-                        f'~/{name}', f'{len(content)} bytes', f'at most {LARGEST_POSES}'
+                        f'~/{name}', Phrase(f'{len(content)} bytes'), f'at most {LARGEST_POSES}'
                     )
                 self._check()
                 take(message_of(content, kind))
@@ -206,7 +206,9 @@ class TipTopics:
         for i, point in enumerate(message.points):
             if len(point.transforms) != 1:
                 raise RejectedTarget(
-                    f'target pose {i}', f'{len(point.transforms)} transforms', 'one transform'
+                    f'target pose {i}',
+                    Phrase(f'{len(point.transforms)} transforms'),
+                    'one transform',
                 )
             there, turn = point.transforms[0].translation, point.transforms[0].rotation
             xyzw = turn.x, turn.y, turn.z, turn.w

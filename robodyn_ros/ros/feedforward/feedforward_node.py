@@ -32,7 +32,7 @@ from robodyn_interfaces.srv import GetPayload, SetGravity, SetPayload
 from robodyn_ros.control.feedforward_efforts import FeedforwardTrajectory, TrajectoryFeedforward
 from robodyn_ros.control.settings import checked
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.errors import MalformedData, RejectedTrajectory, RobodynError
+from robodyn_ros.errors import MalformedData, Phrase, RejectedTrajectory, RobodynError
 from robodyn_ros.ros import command_line, conversions
 from robodyn_ros.ros.controller_activity import UNKNOWN, ControllerActivity
 from robodyn_ros.ros.conversions import floats
@@ -224,7 +224,9 @@ class FeedforwardNode(PlainlySpoken, Node):
 
     def _robot(self) -> TrajectoryFeedforward:
         if self._filler is None:
-            raise RejectedTrajectory('robot', 'none yet', 'a URDF on the topic robot_description')
+            raise RejectedTrajectory(
+                'robot', Phrase('none yet'), 'a URDF on the topic robot_description'
+            )
         return self._filler
 
     def _take_robot(self, text: str | None) -> None:
@@ -280,7 +282,7 @@ class FeedforwardNode(PlainlySpoken, Node):
             largest = largest_size(self._robot().arm.n)
             if len(content) > largest:
                 raise RejectedTrajectory(
-                    'trajectory message', f'{len(content)} bytes', f'at most {largest}'
+                    'trajectory message', Phrase(f'{len(content)} bytes'), f'at most {largest}'
                 )
             message = message_of(content, JointTrajectory)
             stamp = conversions.seconds(message.header.stamp)

@@ -30,7 +30,7 @@ from robodyn_ros.dynamics import (
     inverse_dynamics,
     mass_matrix,
 )
-from robodyn_ros.errors import InvalidArgument, NonFiniteValue, NotReady, RobodynError
+from robodyn_ros.errors import InvalidArgument, NonFiniteValue, NotReady, Phrase, RobodynError
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.parameters import BaseParameters, base_parameters
 from robodyn_ros.ros import conversions
@@ -264,13 +264,18 @@ def _position(robot: Robot, given: Sequence[float], measured: Cycle | None) -> n
 def _current(robot: Robot, measured: Cycle | None) -> Cycle:
     """Return the measured state, if it is recent enough to be the present one."""
     if measured is None:
-        raise NotReady('request position', [], f'{robot.arm.n} positions: no joint state came yet')
+        raise NotReady(
+            'request position',
+            Phrase('not given, and no joint state came yet'),
+            f'{robot.arm.n} positions',
+        )
     age = time.monotonic() - measured.received
     if age > robot.longest_age:
         raise NotReady(
-            'age of the latest measured state [s]',
+            'age of the latest measured state',
             round(float(age), 3),
-            f'at most {robot.longest_age:g}, or {robot.arm.n} positions in the request',
+            f'at most {robot.longest_age:g} s, or {robot.arm.n} positions in the request',
+            unit='s',
         )
     return measured
 
@@ -287,7 +292,9 @@ def _each_joint(
         return default
     if len(given) != len(names):
         raise InvalidArgument(
-            element, f'{len(given)} values', f'{len(names)}, one for each of ' + ', '.join(names)
+            element,
+            Phrase(f'{len(given)} values'),
+            f'{len(names)}, one for each of ' + ', '.join(names),
         )
     values = np.array(given, dtype=float)
     for joint, value in zip(names, values, strict=True):

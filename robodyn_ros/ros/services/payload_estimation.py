@@ -13,8 +13,8 @@ from geometry_msgs.msg import Vector3
 
 from robodyn_interfaces.srv import EstimatePayload
 from robodyn_ros.control.load import Load
-from robodyn_ros.errors import InsufficientRecording, InvalidArgument, NotReady
-from robodyn_ros.model import Payload, RobotModel
+from robodyn_ros.errors import InsufficientRecording, InvalidArgument, NotReady, Phrase
+from robodyn_ros.model import Payload, RobotModel, position_unit
 from robodyn_ros.ros import conversions
 from robodyn_ros.ros.services.callbacks import Robot, responding
 from robodyn_ros.ros.shared_memory import Cycles
@@ -112,14 +112,15 @@ class MeasuredMotion:
         motion = last_motion(self._cycles, duration)
         if motion is None:
             raise InsufficientRecording(
-                'joint states', 'none with efforts came', 'a driver that reports them'
+                'joint states', Phrase('none with efforts came'), 'those of a driver with efforts'
             )
         age = time.monotonic() - motion.received
         if age > robot.longest_age:
             raise NotReady(
-                'age of the latest measured effort [s]',
+                'age of the latest measured effort',
                 round(age, 3),
-                f'at most {robot.longest_age:g}',
+                f'at most {robot.longest_age:g} s',
+                unit='s',
             )
         return motion
 
@@ -136,14 +137,15 @@ class MeasuredMotion:
         stood = float(motion.time[-1] - motion.time[0])
         if stood < 0.9 * POSE_DURATION:
             raise InsufficientRecording(
-                'pose', f'{stood:.2g} s', f'{POSE_DURATION:g} s with efforts'
+                'pose', Phrase(f'{stood:.2g} s'), f'{POSE_DURATION:g} s with efforts'
             )
         way = np.ptp(motion.position, axis=0)
         joint = int(way.argmax())
         if way[joint] > LONGEST_WAY:
+            unit = position_unit(robot.arm.dh.prismatic[joint])
             raise InsufficientRecording(
                 f'joint {robot.arm.joint_names[joint]!r}',
-                f'moved by {way[joint]:.3g} rad or m in the last {POSE_DURATION:g} s',
+                Phrase(f'moved by {way[joint]:.3g} {unit} in the last {POSE_DURATION:g} s'),
                 'an arm that stands still, or the method motion',
             )
         here = motion.position.mean(axis=0)
@@ -194,7 +196,7 @@ def estimate_payload(
     doubts = [str(finding) for finding in found.findings if finding.level == 'warning']
     if doubts:
         raise NotReady(
-            'estimated payload', '; '.join(doubts), 'a certain one; set_payload takes any'
+            'estimated payload', Phrase('; '.join(doubts)), 'a certain one; set_payload takes any'
         )
     load = apply(payload)
     response.applied = True

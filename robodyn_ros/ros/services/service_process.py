@@ -39,7 +39,7 @@ from robodyn_interfaces.srv import (
     SetPayload,
 )
 from robodyn_ros.control.load import GravityChange, Load
-from robodyn_ros.errors import NotReady, RobodynError
+from robodyn_ros.errors import NotReady, Phrase, RobodynError
 from robodyn_ros.model import Payload
 from robodyn_ros.ros import qos
 from robodyn_ros.ros.child_process import ChildProcess
@@ -201,11 +201,11 @@ class ServiceNode(Node):
             outcome: Outcome | None = self._shared.outcome.value
             if outcome is not None and outcome.number == self._changes:
                 if outcome.load is None:
-                    raise outcome.refusal or NotReady('the load', 'unknown', 'a known one')
+                    raise outcome.refusal or NotReady('the load', Phrase('unknown'), 'a known one')
                 return outcome.load
             time.sleep(OUTCOME_PERIOD)
         given = f'no answer in {CHANGE_TIMEOUT} s'
-        raise NotReady('the control cycle', given, 'a running node')
+        raise NotReady('the control cycle', Phrase(given), 'a running node')
 
 
 def run(shared: SharedMemory, args: Sequence[str] | None, parent: int) -> None:

@@ -78,8 +78,8 @@ def test_impossible_scale_is_refused_by_name(rig, robot):
         with pytest.raises(InvalidArgument, match=re.escape(f'{why}; allowed: ')):
             rig.start(**robot, **{name: value})
     for name, value, why in (
-        ('effort_scale', '[1.0, 2.0]', "parameter effort_scale: '2 values'"),
-        ('command_scale', '[1.0, 2.0, 3.0]', "parameter command_scale: '3 values'"),
+        ('effort_scale', '[1.0, 2.0]', 'parameter effort_scale: 2 values'),
+        ('command_scale', '[1.0, 2.0, 3.0]', 'parameter command_scale: 3 values'),
     ):
         rig.start(**robot, **{name: value})
         rig.until(lambda why=why: f'{why}; allowed: ' in rig.log)

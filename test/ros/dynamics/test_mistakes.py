@@ -472,7 +472,7 @@ def test_description_that_is_published_volatile_names_its_publisher(rig, robot, 
         ),
         case(
             'no `tip_link`, where a gripper leaves several',
-            "cannot configure: tip_link: 'not given'; allowed: one of these links … "
+            'cannot configure: tip_link: not given; allowed: one of these links … '
             "'panda_hand_tcp': 7 joints, 'panda_joint1'",
             'ERROR, the same',
             {'tip_link': "''"},
@@ -492,7 +492,7 @@ def test_description_that_is_published_volatile_names_its_publisher(rig, robot, 
         ),
         case(
             '`kp:=[1.0,2.0]` for seven joints',
-            "cannot configure: parameter kp: '2 values'; allowed: 1 or 7, one for each joint",
+            'cannot configure: parameter kp: 2 values; allowed: 1 or 7, one for each joint',
             'ERROR, the same',
             {'kp': '[1.0,2.0]'},
         ),
@@ -516,8 +516,8 @@ def test_home_folder_is_found_where_the_shell_leaves_it(rig, robot, tmp_path, mo
 @pytest.mark.longer
 @mistake(
     'a joint with `<limit effort="0">`',
-    "cannot configure: joint 'panda_joint5' effort limit: 0.0; allowed: a positive <limit effort> "
-    'in the URDF, or parameter effort_limits',
+    "cannot configure: joint 'panda_joint5' effort limit: 0.0 N m; allowed: a positive <limit "
+    'effort> in the URDF, or parameter effort_limits',
     'ERROR, the same',
 )
 def test_effort_limit_of_zero_is_red_with_the_parameter_that_helps(rig, robot, tmp_path):
@@ -531,7 +531,7 @@ def test_effort_limit_of_zero_is_red_with_the_parameter_that_helps(rig, robot, t
 
 @mistake(
     'a joint with `<mimic>` on the chain',
-    "cannot configure: joint 'panda_joint5' on the chain: \"mimics 'panda_joint4'\"; allowed: no "
+    "cannot configure: joint 'panda_joint5' on the chain: mimics 'panda_joint4'; allowed: no "
     'mimic joint, a tip_link before it, or a URDF without its <mimic> where it has a drive of its '
     'own',
     'ERROR, the same',
@@ -837,7 +837,7 @@ def test_trajectory_in_gravity_compensation_names_the_parameter(rig, robot):
     [
         case(
             'positions in degrees in a trajectory',
-            "trajectory rejected: trajectory joint 'panda_joint2' position on the way: -60.0; "
+            "trajectory rejected: trajectory joint 'panda_joint2' position on the way: -60.0 rad; "
             'allowed: within the position limits … in degrees?',
             'OK: compensating gravity',
             ARM,

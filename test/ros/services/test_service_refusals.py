@@ -56,12 +56,12 @@ MODEL_SERVICES = {
     'mass matrix at too few positions': (
         GetMassMatrix,
         {'position': [0.0] * 3},
-        "'3 values'; allowed: 7, one for each of panda",
+        '3 values; allowed: 7, one for each of panda',
     ),
     'mass matrix at too many positions': (
         GetMassMatrix,
         {'position': [0.0] * 14},
-        "'14 values'; allowed: 7",
+        '14 values; allowed: 7',
     ),
     'mass matrix at no number': (
         GetMassMatrix,
@@ -69,11 +69,11 @@ MODEL_SERVICES = {
         "position of joint 'panda_joint7': nan",
     ),
     'mass matrix where nothing was measured': (GetMassMatrix, {}, 'no joint state came yet'),
-    'terms at too few positions': (GetDynamicsTerms, {'position': [0.0]}, "position: '1 values'"),
+    'terms at too few positions': (GetDynamicsTerms, {'position': [0.0]}, 'position: 1 values'),
     'terms at too few velocities': (
         GetDynamicsTerms,
         {'position': SEVEN, 'velocity': [1.0]},
-        "velocity: '1 values'",
+        'velocity: 1 values',
     ),
     'terms at an infinite velocity': (
         GetDynamicsTerms,
@@ -89,7 +89,7 @@ MODEL_SERVICES = {
     'inverse dynamics for too few accelerations': (
         ComputeInverseDynamics,
         {'position': SEVEN, 'acceleration': [0.0] * 6},
-        "acceleration: '6 values'",
+        'acceleration: 6 values',
     ),
     'inverse dynamics for no number': (
         ComputeInverseDynamics,
@@ -104,7 +104,7 @@ MODEL_SERVICES = {
     'forward dynamics without torques': (
         ComputeForwardDynamics,
         {'position': SEVEN},
-        "effort: '0 values'",
+        'effort: 0 values',
     ),
     'forward dynamics for no number': (
         ComputeForwardDynamics,
@@ -114,7 +114,7 @@ MODEL_SERVICES = {
     'forward dynamics at too few velocities': (
         ComputeForwardDynamics,
         {'position': SEVEN, 'velocity': [0.0], 'effort': SEVEN},
-        "velocity: '1 values'",
+        'velocity: 1 values',
     ),
     'DH table in an unknown convention': (
         GetDHParameters,

@@ -10,7 +10,7 @@ from robodyn_ros.control.control_stack import continuous_joints, speed_limits
 from robodyn_ros.control.law import Terms
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.settings import SafetySettings
-from robodyn_ros.control.units import PossiblePositions
+from robodyn_ros.motions.possible_positions import PossiblePositions
 from robodyn_ros.ros.shared_memory import WatchdogSettings
 from robodyn_ros.ros.watchdog.takeover import (
     DISCOVERY_TIME,
