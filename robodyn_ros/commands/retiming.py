@@ -133,7 +133,7 @@ def retime(
     identified :
         YAML that ``robodyn identify`` wrote for the arm.
     plot :
-        Picture to write: torque over its limits along the path, before and after.
+        Picture to write: torque over its limits over time, before and after.
     """
     if plot is not None:
         imported_matplotlib()  # its absence is said before the work

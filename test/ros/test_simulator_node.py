@@ -417,7 +417,7 @@ def test_payload_that_is_none_is_refused_as_the_node_refuses_it(rig):
     for link, mass, words in (
         ('elbow', 1.0, "payload link: 'elbow'; allowed: one of 'base', 'link1', 'link2'"),
         ('', -1.0, 'payload mass: -1.0 kg; allowed: zero or more'),
-        ('', 1000.0, 'payload mass: 1000.0; allowed: at most 100'),
+        ('', 1000.0, 'payload mass: 1000.0 kg; allowed: at most 100 kg'),
     ):
         request = SetPayload.Request()
         request.payload.link, request.payload.mass = link, mass
