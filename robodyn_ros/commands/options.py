@@ -340,10 +340,9 @@ def as_json_text(record: Any, *, is_long: bool = False) -> str:
     return json.dumps(plain(record), indent=None if is_long else 2, allow_nan=False)
 
 
-def lines_of(findings: Iterable[Finding]) -> Iterable[str]:
-    """Yield a line for each finding, which begins with how much it matters."""
-    for each in findings:
-        yield f'{"Warning" if each.level == "warning" else "Note"}: {each}'
+def lines_of(findings: Iterable[Finding]) -> list[str]:
+    """Return a line for each finding, which begins with how much it matters."""
+    return [each.line for each in findings]
 
 
 def written(text: str, output: Path | None, *lines: str) -> Iterable[str]:

@@ -130,7 +130,9 @@ class LiveServer:
         """
         if not self._thread.is_alive():
             raise NotReady(
-                'page', Phrase(self._problem or 'closed'), 'a server that runs'
+                'page',
+                Phrase(repr(self._problem) if self._problem else 'closed'),
+                'a server that runs',
             ) from self._problem
 
     def close(self) -> None:

@@ -64,7 +64,7 @@ def test_a_page_and_json_come_of_the_history_alone(folder, tmp_path):
     text = page.read_text()
     assert text.count('<svg') == 4 and '<script' not in text
     name = Identification.load(folder / 'found.yaml').model.name
-    assert name and f'<bdi>{name}</bdi>: how it ages' in text
+    assert name and f'<bdi>{name}</bdi>: friction and payload' in text
     assert 'http://' not in text.replace('http://www.w3.org', '') and 'https://' not in text
 
 

@@ -160,18 +160,9 @@ KEYS: dict[str, str] = {
     ),
     'report': (
         'file independent_coefficients infos joint_names microseconds '
-        'microseconds.compiled bias_torque microseconds.compiled forward_dynamics '
-        'microseconds.compiled forward_kinematics microseconds.compiled gravity_torque '
-        'microseconds.compiled inverse_dynamics microseconds.compiled jacobian '
-        'microseconds.compiled mass_matrix microseconds.generalized_dalembert '
-        'microseconds.kane microseconds.lagrange_euler '
-        'microseconds.lagrangian_coefficients microseconds.newton_euler '
-        'minimal_parameters moving_mass nonzero_coefficients notes notes.torques along a '
-        'motion notes.translation and rotation operation_counts '
-        'operation_counts.bias_torque operation_counts.forward_dynamics '
-        'operation_counts.forward_kinematics operation_counts.gravity_torque '
-        'operation_counts.inverse_dynamics operation_counts.jacobian '
-        'operation_counts.mass_matrix seconds standard_parameters warnings'
+        'microseconds.compiled_bias_torque microseconds.newton_euler minimal_parameters '
+        'moving_mass nonzero_coefficients notes operation_counts operation_counts.mass_matrix '
+        'seconds standard_parameters warnings'
     ),
     'export': 'files',
     'command-check': (
@@ -274,7 +265,7 @@ def found_in(value: Any, at: str = '') -> Iterator[str]:
     """Yield the keys in JSON, with those that they are in before a dot."""
     if isinstance(value, dict):
         for key, item in value.items():
-            yield at + key
+            yield (at + key).replace(' ', '_')
             yield from found_in(item, f'{at}{key}.')
     elif isinstance(value, list):
         for item in value[:3]:

@@ -8,8 +8,8 @@ from robodyn_ros import gravity_torque
 from robodyn_ros.control.control_stack import build_control_stack
 from robodyn_ros.control.feedforward_efforts import TrajectoryFeedforward
 from robodyn_ros.control.settings import checked
-from robodyn_ros.control.units import PossiblePositions
 from robodyn_ros.errors import RejectedTrajectory
+from robodyn_ros.motions.possible_positions import PossiblePositions
 
 INF = np.inf
 
