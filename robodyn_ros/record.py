@@ -90,6 +90,8 @@ class Record:
     """Key in JSON of a field or a property; a field that is not named has its own name."""
     _columns: ClassVar[tuple[str, ...]] = ()
     """Fields and properties that tables show; empty: all fields."""
+    _headings: ClassVar[Mapping[str, str]] = {}
+    """Heading of a field or a property; one that is not named has its name, with spaces."""
     _row_header: ClassVar[tuple[str, ...]] = ()
     """Headings of a record that makes its row of a table by itself, in ``_row``."""
 
@@ -406,14 +408,20 @@ class Table:
         return '\n'.join([f'{self.caption}:', *lines] if self.caption else lines)
 
 
-def table_of(records: Sequence[Record], prismatic: Sides = (), caption: str = '') -> Table:
-    """Return a table with a row for each of these records, which are of one kind."""
+def table_of(
+    records: Sequence[Record],
+    prismatic: Sides = (),
+    caption: str = '',
+    columns: Sequence[str] = (),
+) -> Table:
+    """Return a table with a row for each of these records, of one kind, and some more columns."""
     if not records:
         return Table(('none',), [], caption)
     kind = type(records[0])
     if kind._row_header:
         return Table(kind._row_header, [each._row() for each in records], caption)
-    names = [name for name in _shown(kind) if any(_is_known(getattr(x, name)) for x in records)]
+    shown = [*_shown(kind), *columns]
+    names = [name for name in shown if any(_is_known(getattr(x, name)) for x in records)]
     rows = [
         [
             _cell(each, name, bool(prismatic[k]) if len(prismatic) == len(records) else None)
@@ -421,7 +429,7 @@ def table_of(records: Sequence[Record], prismatic: Sides = (), caption: str = ''
         ]
         for k, each in enumerate(records)
     ]
-    return Table([_heading(name) for name in names], rows, caption)
+    return Table([_heading(kind, name) for name in names], rows, caption)
 
 
 def _tables(record: Record, prismatic: Sides) -> Iterator[Table]:
@@ -429,24 +437,27 @@ def _tables(record: Record, prismatic: Sides) -> Iterator[Table]:
     joints: Sequence[str] = getattr(record, 'joint_names', ())
     sides: list[bool | None] = [bool(x) for x in prismatic] or [None] * len(joints)
     single, columns, inner = [], [], []
-    for name in _shown(type(record)):
+    kind = type(record)
+    for name in _shown(kind):
         value = getattr(record, name)
         if name in ('joint_names', 'findings') or not _is_known(value):
             continue
         if isinstance(value, np.ndarray) and joints and value.shape == (len(joints),):
             columns.append(name)
         elif isinstance(value, str | float | int):
-            single.append([_heading(name), _cell(record, name, None)])
+            single.append([_heading(kind, name), _cell(record, name, None)])
         elif isinstance(value, tuple) and value and isinstance(value[0], Record):
-            inner.append(table_of(value, prismatic, '' if name == 'joints' else _heading(name)))
+            inner.append(
+                table_of(value, prismatic, '' if name == 'joints' else _heading(kind, name))
+            )
     if single:
         yield Table(('', ''), single)
     if columns:
         rows = [
-            [repr(joint), *(_cell(record, name, side, k) for name in columns)]
+            [joint, *(_cell(record, name, side, k) for name in columns)]
             for k, (joint, side) in enumerate(zip(joints, sides))
         ]
-        yield Table(['joint', *map(_heading, columns)], rows)
+        yield Table(['joint', *(_heading(kind, name) for name in columns)], rows)
     yield from inner
 
 
@@ -456,8 +467,8 @@ def _shown(kind: type[Record]) -> list[str]:
     return [name for name in names if not name.endswith(_DEVIATION)]
 
 
-def _heading(name: str) -> str:
-    return name.removeprefix('is_').replace('_', ' ')
+def _heading(kind: type[Record], name: str) -> str:
+    return kind._headings.get(name, name.removeprefix('is_').replace('_', ' '))
 
 
 def _is_known(value: Any) -> bool:

@@ -249,7 +249,7 @@ def _summary(found: Identification) -> Iterator[str]:
         yield f'cross-validated error of the best friction: {best:.1%}'
     yield f'rms error on the last {shown.role} motion, of each joint:'
     yield shown.as_text(found.model.dh.prismatic)
-    relative = (f'{name.replace("_", " ")} {shown.relative(name):.1%}' for name in MODELS)
+    relative = (f'{shown._headings.get(name, name)} {shown.relative(name):.1%}' for name in MODELS)
     yield f'all joints, of the measured torque: {", ".join(relative)}'
     measured = sum(each.is_measured for each in found.parameters)
     yield f"{measured} of {len(found.parameters)} parameters are measured, the rest the URDF's"

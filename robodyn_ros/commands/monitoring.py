@@ -28,7 +28,7 @@ from robodyn_ros.monitoring.ageing import FEWEST, REFERENCE, Condition, Motion, 
 from robodyn_ros.monitoring.history import History, append_motions, read_history
 from robodyn_ros.monitoring.jobs import Outcome, run_jobs
 from robodyn_ros.monitoring.motions import Examined, FileJob, examined_file
-from robodyn_ros.record import Table, quantity
+from robodyn_ros.record import quantity
 from robodyn_ros.report.drawing import check_pages_can_be_made
 from robodyn_ros.report.monitor_page import monitor_page
 from robodyn_ros.report.text import plural
@@ -149,17 +149,7 @@ def _words(now: Condition, motions: Sequence[Motion], new: Sequence[Motion]) -> 
     """Yield what was found."""
     count = plural(len(motions), 'motion')
     yield f'{count}, {len(new)} of them new; the last {now.motions} compared'
-    compared = (
-        (now.friction, now.friction_deviation),
-        (now.since_reference, now.since_reference_deviation),
-        (now.warm_up, now.warm_up_deviation),
-    )
-    rows = [
-        (f'{name!r}', *(_percent(value[k], deviation[k]) for value, deviation in compared))
-        for k, name in enumerate(now.joint_names)
-    ]
-    header = ('friction of', 'against the model', 'against the first motions', 'cold against warm')
-    yield Table(header, rows).text()
+    yield now.as_text()
     if np.isnan(now.since_reference).any():
         yield (
             f'Against the first motions: {REFERENCE + FEWEST} motions in which a joint moves '
@@ -175,9 +165,3 @@ def _words(now: Condition, motions: Sequence[Motion], new: Sequence[Motion]) -> 
     yield from lines_of(now.findings)
     if not now.findings and motions:
         yield 'No change beyond normal scatter.'
-
-
-def _percent(value: float, deviation: float) -> str:
-    if not math.isfinite(value):
-        return 'unknown'
-    return f'{100 * value:+.0f} ± {max(100 * deviation, 1.0):.0f} %'

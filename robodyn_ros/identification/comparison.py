@@ -62,7 +62,7 @@ class RecordingErrors(Record):
     urdf, urdf_friction, identified : array, shape (n,)
         Rms error of each joint, all rows [N m or N].
     moving_torque, urdf_moving, urdf_friction_moving, identified_moving : array, shape (n,)
-        The same of the rows where the joint moves.
+        The same of the rows where the joint moves [N m or N].
     """
 
     role: Role
@@ -77,7 +77,12 @@ class RecordingErrors(Record):
     urdf_friction_moving: FloatArray
     identified_moving: FloatArray
 
-    _columns = ('torque', 'urdf', 'urdf_friction', 'identified')
+    _columns = ('torque', 'urdf', 'urdf_friction', 'identified', 'identified_moving')
+    _headings = {
+        'urdf': 'URDF',
+        'urdf_friction': 'URDF + friction',
+        'identified_moving': 'while it moves',
+    }
 
     def relative(self, model: PredictingModel) -> float:
         """

@@ -101,6 +101,13 @@ class JointEffort(Record):
     delay_deviation: float = float('nan')
 
     _columns = ('joint', 'unit', 'factor', 'is_inverted', 'gravity', 'friction', 'offset')
+    _headings = {
+        'unit': 'it is',
+        'factor': 'torque for a unit',
+        'is_inverted': 'wrong sign',
+        'rigid_share': "rigid body's part",
+        'residual': 'unexplained',
+    }
 
     @property
     def is_inverted(self) -> bool:

@@ -28,7 +28,7 @@ from scipy.stats import t as student
 from robodyn_ros.description.records import Finding, Level, differs_from_zero, warning
 from robodyn_ros.identification import Identification
 from robodyn_ros.monitoring.motion_terms import TERMS, MotionTerms
-from robodyn_ros.record import Record
+from robodyn_ros.record import Record, Table
 from robodyn_ros.spatial import FloatArray
 
 REFERENCE, WINDOW = 10, 10
@@ -121,6 +121,22 @@ class Condition(Record):
     motions: int
     series: FloatArray
     warm_series: FloatArray
+
+    def _tables(self) -> list[Table]:
+        names = ('friction', 'since_reference', 'warm_up')
+        compared = [(getattr(self, x), getattr(self, f'{x}_deviation')) for x in names]
+        rows = [
+            [name, *(_percent(value[k], deviation[k]) for value, deviation in compared)]
+            for k, name in enumerate(self.joint_names)
+        ]
+        header = ('joint', 'against the model', 'against the first motions', 'cold against warm')
+        return [Table(header, rows, f'friction in the last {self.motions} motions')]
+
+
+def _percent(value: float, deviation: float) -> str:
+    if not np.isfinite(value):
+        return 'unknown'
+    return f'{round(100 * value) + 0.0:+.0f} ± {max(100 * deviation, 1.0):.0f} %'
 
 
 def condition(found: Identification, motions: Sequence[Motion]) -> Condition:

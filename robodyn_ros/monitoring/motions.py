@@ -168,7 +168,7 @@ def examined(
         )
     if not pieces:
         raise InsufficientRecording(
-            source, Phrase('no motion'), f'one of {SHORTEST:g} s at least, the arm moving'
+            'recording', Phrase('no motion'), f'one of {SHORTEST:g} s at least, the arm moving'
         )
     return Examined(tuple(motions), tuple(refused), seen)
 

@@ -17,6 +17,7 @@ from robodyn_ros.identification.effort_examination import (
 )
 from robodyn_ros.identification.rows import TrainingData
 from robodyn_ros.model import RobotModel
+from robodyn_ros.record import table_of
 from robodyn_ros.report.drawing import limit_ticks
 from robodyn_ros.report.svg import Ink, inline_svg
 from robodyn_ros.report.template import rendered_page
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 360, 240
 _MOST_POINTS = 800
+_MORE = ('rigid_share', 'residual', 'delay')
 
 
 def effort_page(
@@ -54,7 +56,7 @@ def effort_page(
         found=found,
         figures=figures,
         title=title or f'{model.base_link} to {model.tip_link}',
-        units=['N' if prismatic else 'N m' for prismatic in model.dh.prismatic],
+        tables=[table_of(found.joints, model.dh.prismatic, columns=_MORE)],
     )
 
 

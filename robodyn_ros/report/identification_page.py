@@ -59,7 +59,7 @@ def identification_values(
         'held_out': held_out,
         'judged': judged,
         'recordings': [_recording_row(k, each) for k, each in enumerate(found.errors)],
-        'joints': _joint_rows(judged),
+        'tables': judged.tables(found.model.dh.prismatic),
         'warnings': [each for each in found.findings if each.level == 'warning'],
         'remarks': [
             each
@@ -67,7 +67,6 @@ def identification_values(
             if each.level != 'warning' and each.code != 'from_prior'
         ],
         'scaled': not np.all(found.effort_scale == 1.0),
-        'units': ['N' if prismatic else 'N m' for prismatic in found.model.dh.prismatic],
         'figures': dict(_figures(found, urdf, shown)),
     }
 
@@ -78,20 +77,6 @@ def _recording_row(index: int, errors: RecordingErrors) -> dict[str, Any]:
         'repeats': errors.repeats_training,
         'relative': [errors.relative(model) for model in ('urdf', 'urdf_friction', 'identified')],
     }
-
-
-def _joint_rows(errors: RecordingErrors) -> list[dict[str, Any]]:
-    columns = zip(
-        errors.joint_names,
-        errors.torque,
-        errors.urdf,
-        errors.urdf_friction,
-        errors.identified,
-        errors.identified_moving,
-        strict=True,
-    )
-    names = ('name', 'torque', 'urdf', 'urdf_friction', 'identified', 'moving')
-    return [dict(zip(names, row, strict=True)) for row in columns]
 
 
 def _figures(

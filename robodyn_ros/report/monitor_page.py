@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +17,7 @@ from robodyn_ros.monitoring.motions import is_date
 from robodyn_ros.report.drawing import limit_ticks
 from robodyn_ros.report.svg import Ink, inline_svg
 from robodyn_ros.report.template import rendered_page
-from robodyn_ros.report.text import unbroken
+from robodyn_ros.report.text import true_minus, unbroken
 from robodyn_ros.spatial import FloatArray
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def monitor_page(
         count=len(motions),
         dates=_dates(motions),
         now=now,
-        joints=list(_joint_rows(now)),
+        tables=now.tables(),
         warnings=[each for each in now.findings if each.level == 'warning'],
         remarks=[each for each in now.findings if each.level != 'warning'],
         notes=notes,
@@ -75,33 +75,13 @@ def monitor_page(
     )
 
 
-def _joint_rows(now: Condition) -> Iterator[dict[str, str]]:
-    values = (
-        (now.friction, now.friction_deviation),
-        (now.since_reference, now.since_reference_deviation),
-        (now.warm_up, now.warm_up_deviation),
-    )
-    for k, name in enumerate(now.joint_names):
-        cells = [
-            _with_deviation(100 * value[k], max(100 * deviation[k], 1.0), '%')
-            for value, deviation in values
-        ]
-        yield {'name': name, **dict(zip(('model', 'reference', 'cold'), cells))}
-
-
 def _payload_text(now: Condition) -> str:
     if math.isfinite(now.payload) and not differs_from_zero(now.payload, now.payload_deviation):
         return f'not distinguishable from zero (± {now.payload_deviation:.3f} kg)'
-    return unbroken(_with_deviation(now.payload, now.payload_deviation, 'kg'))
-
-
-def _with_deviation(value: float, deviation: float, unit: str) -> str:
-    """Return a change and its deviation as text."""
-    if not math.isfinite(value):
+    if math.isnan(now.payload):
         return 'unknown'
-    if unit == '%':
-        return f'{round(value) + 0.0:+.0f} ± {deviation:.0f} %'.replace('-', '−')
-    return f'{round(value, 3) + 0.0:+.3f} ± {deviation:.3f} {unit}'.replace('-', '−')
+    value, deviation = round(now.payload, 3) + 0.0, now.payload_deviation
+    return unbroken(true_minus(f'{value:+.3f} ± {deviation:.3f} kg'))
 
 
 def _times(motions: Sequence[Motion]) -> tuple[FloatArray, str]:

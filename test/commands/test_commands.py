@@ -72,7 +72,7 @@ def test_torque_says_the_largest_and_writes_json_or_csv_where_it_is_told_to(moti
     output = tmp_path / 'torques'
     said = output_of('torque', PUMA, path, '-o', output, '--json').splitlines()
     assert said[0].split() == ['joint', 'largest', 'torque'] and len(said) == 1 + 6 + 1
-    assert said[2] == f"'joint2'  {np.abs(expected[:, 1]).max():.4g} N m"
+    assert said[2] == f'joint2  {np.abs(expected[:, 1]).max():.4g} N m'
     record = output.read_text()
     np.testing.assert_array_equal(json.loads(record)['torque'], expected)
     assert record.count('\n') == 1
