@@ -47,13 +47,13 @@ def run(folder: Path, command: str, *arguments: str, urdf: str = 'arm.urdf'):
 def test_effort_says_in_words_that_amperes_are_no_torque(folder):
     answer = run(folder, 'effort', 'motion.csv', '-o', 'page.html')
     assert answer.exit_code == 0, answer.output
-    assert 'is no torque' in answer.output
+    assert 'is not in N m' in answer.output
     rows = [re.split(' {2,}', line) for line in answer.output.splitlines()]
     header = next(row for row in rows if row[0] == 'joint')
     joints = [dict(zip(header, row)) for row in rows if re.fullmatch("'?j[1-6]'?", row[0])]
-    scaled = [each for each in joints if each['unit'] == 'scaled']
+    scaled = [each for each in joints if each['it is'] == 'scaled']
     assert len(joints) == 6 and scaled
-    assert all(re.fullmatch(r'[\d.]+ ± [\d.]+ N( m)?', each['factor']) for each in scaled)
+    assert all(re.fullmatch(r'[\d.]+ ± [\d.]+ N( m)?', each['torque for a unit']) for each in scaled)
     assert 'included' in {each['gravity'] for each in scaled}
     assert answer.output.count('--effort-scale') == 6
     page = (folder / 'page.html').read_text()
