@@ -53,7 +53,8 @@ def test_effort_says_in_words_that_amperes_are_no_torque(folder):
     joints = [dict(zip(header, row)) for row in rows if re.fullmatch("'?j[1-6]'?", row[0])]
     scaled = [each for each in joints if each['it is'] == 'scaled']
     assert len(joints) == 6 and scaled
-    assert all(re.fullmatch(r'[\d.]+ ± [\d.]+ N( m)?', each['torque for a unit']) for each in scaled)
+    sizes = [each['torque for a unit'] for each in scaled]
+    assert all(re.fullmatch(r'[\d.]+ ± [\d.]+ N( m)?', size) for size in sizes)
     assert 'included' in {each['gravity'] for each in scaled}
     assert answer.output.count('--effort-scale') == 6
     page = (folder / 'page.html').read_text()
