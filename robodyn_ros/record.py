@@ -280,10 +280,8 @@ def _restored(kind: Any, value: Any, where: str) -> Any:
         )
     if is_dataclass(kind):
         keys = {field.name: _key(kind, field.name) for field in fields(kind)}
-        if not isinstance(value, dict) or not set(keys.values()) <= set(value):
-            raise MalformedData(where, value, f'an object of {", ".join(keys.values())}')
-        unknown = set(value) - set(keys.values()) - set(_derived(kind))
-        if unknown:
+        there = set(value) if isinstance(value, dict) else set()
+        if not isinstance(value, dict) or there - _derived(kind) != set(keys.values()):
             raise MalformedData(where, value, f'an object of {", ".join(keys.values())}')
         hints = get_type_hints(kind)
         make: Any = kind
@@ -527,12 +525,12 @@ def units_of(kind: Any) -> Mapping[str, str]:
     """Return the unit of each attribute: what stands in brackets in the class's docstring."""
     text = (kind.__doc__ or '').partition('Attributes\n')[2]
     entries = re.findall(r'^    ([\w, ]+) : .*((?:\n {8}.*)*)', text, re.MULTILINE)
-    found = {}
-    for names, about in entries:
-        unit = re.search(r'\[([^\]\d]+)\]', about)
-        for name in names.split(', ') if unit else ():
-            found[name] = unit[1] if unit else ''
-    return found
+    return {
+        name: unit
+        for names, about in entries
+        for unit in re.findall(r'\[([^\]\d]+)\]', about)[:1]
+        for name in names.split(', ')
+    }
 
 
 # --- formulas ----------------------------------------------------------------------------------

@@ -175,11 +175,12 @@ def of_joints(
     if len(named) < len(given):
         raise click.UsageError(f'{option}: JOINT=VALUE for each, once, or numbers alone')
     _check_joints(named, model, option)
+    if others is not None:
+        named = dict(zip(model.joint_names, others)) | named
     missing = [name for name in model.joint_names if name not in named]
-    if missing and others is None:
+    if missing:
         raise click.UsageError(f'{option}: no value for {", ".join(map(repr, missing))}')
-    rest = np.full(model.n, np.nan) if others is None else others
-    return np.array([named.get(x, y) for x, y in zip(model.joint_names, rest)])
+    return np.array([named[name] for name in model.joint_names])
 
 
 def _check_joints(named: Iterable[str], model: RobotModel, option: str) -> None:
@@ -258,7 +259,7 @@ def chosen_arm(
     gravity: tuple[float, float, float] | None = None,
     rotor_inertia: PerJoint = (),
 ) -> ChosenArm:
-    """Return the arm that these choose; what changes every result is said on standard error."""
+    """Return the arm that the argument URDF and these options choose."""
     for option, given in (('--lock', lock), ('--rotor-inertia', rotor_inertia)):
         for name, number in given:
             if not name:
