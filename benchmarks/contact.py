@@ -102,7 +102,9 @@ def contacts_of(
     model: RobotModel, observed: ObservedRecording, thresholds: ContactThresholds
 ) -> list[Contact]:
     """Return the contacts that begin along what was observed."""
-    detector = ContactDetector(thresholds, model.joint_names, moved_links(model))
+    detector = ContactDetector(
+        thresholds, model.joint_names, moved_links(model), model.dh.prismatic.tolist()
+    )
     rows = zip(observed.velocity, observed.torque, observed.time.tolist())
     said = [detector.update(*row) for row in rows]
     return [each for each in said if each is not None and not each.is_over]
