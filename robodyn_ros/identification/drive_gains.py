@@ -17,11 +17,11 @@ from robodyn_ros.description.records import Finding, warning
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.effort_scale import assumed_effort_scale
-from robodyn_ros.identification.factors import triangular_factor
 from robodyn_ros.identification.findings import check_rows
 from robodyn_ros.identification.noise import autocorrelation_time, rms
 from robodyn_ros.identification.parameters import bare_base_parameters
 from robodyn_ros.identification.recording import Recording, checked_recordings
+from robodyn_ros.identification.regression import Regression
 from robodyn_ros.identification.rows import Rows, TrainingData, payload_columns
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.record import Record
@@ -145,7 +145,7 @@ def identify_drive_gains(
         if np.abs(step).max() < _REACHED:
             converged = True
             break
-    center = regression.first_moment(solution) / mass if mass else np.full(3, np.nan)
+    center = solution[-3:] / mass if mass else np.full(3, np.nan)
     if is_relative:
         deviation, known = _proportions(factor)
         if known.any():
@@ -283,17 +283,12 @@ class _GainRegression:
             tuple(len(each.effort) for each in rows),
         )
 
-    def first_moment(self, solution: FloatArray) -> FloatArray:
-        """Return the load's first moment (3,) [kg m] out of a solution."""
-        b = self.rigid.shape[-1]
-        return solution[b - 3 : b]
-
     def step(
         self, gain: FloatArray, noise: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """
-        Return the step of log K, the linear parameters, a factor F of the covariance F Fᵀ of log K
-        (n, m), and the noise.
+        Return the step of log K, the bodies' parameters, a factor F of the covariance F Fᵀ of
+        log K (n, m), and the noise. The last three parameters are the load's first moment [kg m].
 
         Parameters
         ----------
@@ -301,67 +296,33 @@ class _GainRegression:
         noise : array, shape (n,)
             Deviation of the residuals, times the root of their autocorrelation time.
         """
-        n, b = self.effort.shape[1], self.rigid.shape[-1]
-        solution = np.concatenate([self.first, np.zeros(self._drive_spread().size)])
+        base = self.first
+        common, rest = self.rigid / gain[:, None], self.effort - self.known / gain
+        weight, wide = self.used.astype(float), self._drive_spread()
+        spread = np.concatenate([self.spread, wide.ravel()])
+        first = np.concatenate([self.first, np.zeros(wide.size)])
         for _ in range(_LOAD_ROUNDS):
             # The load's friction needs the torque that is being estimated.
-            drive = self._drive(gain, self.rigid @ solution[:b] + self.known)
-            solution, _ = self._solved(gain, noise, drive, self.known / gain)
-        torque = self.rigid @ solution[:b] + self.known
-        step, factor = self._solved(
-            gain, noise, drive, self.known / gain, torque=torque, around=solution
+            drive = self._drive(gain, self.rigid @ base + self.known)
+            found = Regression(common, drive, rest, weight).solved(noise, spread, first)
+            base = found.common
+        torque = self.rigid @ base + self.known
+        # From there, with one column more: the step of log K.
+        own = np.concatenate([-(torque / gain)[..., None], drive], axis=-1)
+        wide = np.column_stack([np.full(len(gain), _GAIN), wide])
+        first = np.column_stack([np.zeros(len(gain)), -found.own])
+        step = Regression(common, own, found.residual, weight).solved(
+            noise,
+            np.concatenate([self.spread, wide.ravel()]),
+            np.concatenate([self.first - base, first.ravel()]),
         )
-        residual = np.where(
-            self.used,
-            self.effort - torque / gain - _of_joints(drive, solution[b:].reshape(n, -1)),
-            0.0,
-        )
+        steps = len(base) + np.arange(len(gain)) * own.shape[-1]
         ends = np.cumsum(self.lengths)[:-1]
-        correlation = autocorrelation_time(np.split(residual, ends), np.split(self.used, ends))
-        size = np.maximum(rms(residual, self.used), _FLOOR * self.size)
-        return step[:n], solution, factor[:n], np.maximum(size, 1e-12) * np.sqrt(correlation)
-
-    def _solved(
-        self,
-        gain: FloatArray,
-        noise: FloatArray,
-        drive: FloatArray,
-        known: FloatArray,
-        *,
-        torque: FloatArray | None = None,
-        around: FloatArray | None = None,
-    ) -> tuple[FloatArray, FloatArray]:
-        """
-        Return the linear parameters, base, load, then the drives', and their covariance's factor.
-
-        With ``torque`` and ``around``: the steps of log K and of these from there.
-        """
-        n, b, count = self.effort.shape[1], self.rigid.shape[-1], drive.shape[-1]
-        gains = 0 if torque is None else n
-        first = np.concatenate([np.zeros(gains), self.first, np.zeros(n * count)])
-        spread = np.concatenate([np.full(gains, _GAIN), self.spread, self._drive_spread().ravel()])
-        matrix, target = [], []
-        for j in range(n):
-            mine = self.used[:, j]
-            wide = np.zeros((int(mine.sum()), gains + b + n * count))
-            wide[:, gains : gains + b] = self.rigid[mine, j] / gain[j]
-            own = gains + b + j * count
-            wide[:, own : own + count] = drive[mine, j]
-            right = self.effort[mine, j] - known[mine, j]
-            if torque is not None and around is not None:
-                right = right - wide[:, gains:] @ around
-                wide[:, j] = -torque[mine, j] / gain[j]
-            triangle = triangular_factor(np.column_stack([wide, right]) / noise[j])
-            matrix.append(triangle[:, :-1])
-            target.append(triangle[:, -1])
-        if around is not None:
-            first = first - np.concatenate([np.zeros(gains), around])
-        stacked = np.vstack([*matrix, np.diag(1.0 / spread)])
-        right = np.concatenate([*target, first / spread])
-        scale = np.linalg.norm(stacked, axis=0)
-        left, singular, rest = np.linalg.svd(stacked / scale, full_matrices=False)
-        solution = rest.T @ ((left.T @ right) / singular) / scale
-        return solution, rest.T / singular / scale[:, None]
+        residual = np.split(found.residual, ends)
+        correlation = autocorrelation_time(residual, np.split(self.used, ends))
+        size = np.maximum(rms(found.residual, self.used), _FLOOR * self.size)
+        noise = np.maximum(size, 1e-12) * np.sqrt(correlation)
+        return step.own[:, 0], base, step.factor[steps], noise
 
     def _drive(self, gain: FloatArray, rigid: FloatArray) -> FloatArray:
         """Return the drives' columns, (K, n, terms), load in the recorded unit."""
@@ -389,8 +350,3 @@ class _GainRegression:
             ],
             axis=1,
         )
-
-
-def _of_joints(columns: FloatArray, coefficients: FloatArray) -> FloatArray:
-    """Return what coefficients (n, terms) of columns (K, n, terms) add up to, (K, n)."""
-    return np.asarray((columns * coefficients).sum(axis=-1))

@@ -19,13 +19,13 @@ from robodyn_ros.errors import InsufficientRecording, Phrase
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.effort_scale import given_effort_scale
 from robodyn_ros.identification.estimator import Estimate, Problem, estimate
-from robodyn_ros.identification.factors import triangular_factor
 from robodyn_ros.identification.identification import Identification
 from robodyn_ros.identification.identify import identify
 from robodyn_ros.identification.noise import autocorrelation_time, rms
 from robodyn_ros.identification.preparation import band_with_cutoff, even_samples, states_of
 from robodyn_ros.identification.progress import Progress, reporting
 from robodyn_ros.identification.recording import Recording, checked_recordings
+from robodyn_ros.identification.regression import Regression
 from robodyn_ros.identification.rows import (
     Rows,
     payload_columns,
@@ -390,32 +390,17 @@ class _PayloadRegression:
         noise : array, shape (n,)
             Deviation of the residuals times the root of their autocorrelation time.
         """
-        n = self.arm.model.n
         rest, drive = self._rest(parameters)
-        factors, targets = [], []
-        for j in range(n):
-            wide: list[FloatArray] = []
-            right: list[FloatArray] = []
-            for each, payload, left, columns in zip(
-                self.rows, self.payload, rest, drive, strict=True
-            ):
-                mine = each.used[:, j]
-                own = np.zeros((int(mine.sum()), 10 + 3 * n))
-                own[:, :10] = payload[mine, j]
-                own[:, 10 + 3 * j : 13 + 3 * j] = columns[mine, j][:, [_FV, _FC, _ONE]]
-                wide.append(own / noise[j])
-                right.append(left[mine, j] / noise[j])
-            for k, first, last in self.poses:
-                own = np.zeros((1, 10 + 3 * n))
-                own[0, :10] = self.payload[k][first:last, j].mean(axis=0)
-                own[0, 12 + 3 * j] = 1.0
-                size = float(np.hypot(noise[j], self.arm.stiction[j]))
-                wide.append(own / size)
-                right.append(self._pose_rest(k)[first:last, j].mean(keepdims=True) / size)
-            triangle = triangular_factor(np.column_stack([np.vstack(wide), np.concatenate(right)]))
-            factors.append(triangle[:, :-1])
-            targets.append(triangle[:, -1])
-        return np.vstack(factors), np.concatenate(targets)
+        payload = [*self.payload]
+        own = [columns[..., [_FV, _FC, _ONE]] for columns in drive]
+        weight = [each.used.astype(float) for each in self.rows]
+        for k, first, last in self.poses:
+            payload.append(self.payload[k][first:last].mean(axis=0, keepdims=True))
+            own.append(np.broadcast_to([0.0, 0.0, 1.0], (1, len(noise), 3)))
+            rest.append(self._pose_rest(k)[first:last].mean(axis=0, keepdims=True))
+            weight.append((noise / np.hypot(noise, self.arm.stiction))[None])
+        parts = (np.concatenate(each) for each in (payload, own, rest, weight))
+        return Regression(*parts).reduced(noise)
 
     def noise(self, parameters: FloatArray, friction: FloatArray) -> FloatArray:
         """Return the noise (n,) that a payload and friction's corrections (3 n,) leave."""

@@ -29,6 +29,7 @@ from robodyn_ros.identification.noise import (
     rms,
 )
 from robodyn_ros.identification.preparation import band_with_cutoff, even_samples, states_of
+from robodyn_ros.identification.regression import Regression, Solution
 from robodyn_ros.identification.rows import (
     LEAST_ROWS,
     Rows,
@@ -134,26 +135,16 @@ def motion_terms(found: Identification, recording: Recording) -> MotionTerms:
     payload = np.zeros(10)
     for _ in range(_ROUNDS):
         solution = fit.solved(payload, weights)
-        payload = solution.payload
+        payload = solution.common
         weights = huber_weights(solution.residual, fit.used)
     limits = fit.limits(solution)
     for _ in range(_PASSES):
         pushed = fit.pushed(solution.residual, limits)
         fit = fit.without(pushed)
-        solution = fit.solved(solution.payload, np.ones_like(weights))
+        solution = fit.solved(solution.common, np.ones_like(weights))
         if not pushed.any():
             break
     return fit.terms_of(solution, recording)
-
-
-@dataclass(frozen=True, eq=False)
-class _Solution:
-    """Changes of the drive terms (n, count), of the payload (10,), covariance, residuals."""
-
-    terms: FloatArray
-    payload: FloatArray
-    covariance: FloatArray
-    residual: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +211,7 @@ class _Refit:
             parts.append(each.drive(drive.terms, torque))
         return np.concatenate(parts)
 
-    def solved(self, payload: FloatArray, weights: FloatArray) -> _Solution:
+    def solved(self, payload: FloatArray, weights: FloatArray) -> Solution:
         """
         Return the changes that explain what the model leaves, by weighted least squares.
 
@@ -231,38 +222,17 @@ class _Refit:
         weights : array, shape (K, n)
             Square roots of the rows' weights.
         """
-        drive, n = self.drive(payload), self.effort.shape[1]
-        known = self.found.drive_model
-        rest = self.effort - self.rigid - (drive * known.coefficients).sum(axis=-1)
+        drive, known = self.drive(payload), self.found.drive_model
         columns = drive[..., [known.terms.names.index(name) for name in (*self.names, 'offset')]]
-        width = columns.shape[-1]
+        rest = self.effort - self.rigid - (drive * known.coefficients).sum(axis=-1)
         size = np.maximum(rms(self.effort, self.used), 1e-9)
-        prior = self._prior(columns, size)
-        noise, left = floored(known.residual, size), np.zeros_like(rest)
+        regression = Regression(self.tip, columns, rest, weights * self.used)
+        prior, noise = self._prior(columns, size), floored(known.residual, size)
         for _ in range(2):  # the second time with the noise that the first one left
-            information = np.diag(1.0 / prior**2)
-            right = np.zeros(len(prior))
-            for j in range(n):
-                mine = self.used[:, j]
-                own = np.hstack([self.tip[mine, j], columns[mine, j]])
-                weighed = own * weights[mine, j, None] / noise[j]
-                target = rest[mine, j] * weights[mine, j] / noise[j]
-                at = np.r_[0:10, 10 + j * width : 10 + (j + 1) * width]
-                information[np.ix_(at, at)] += weighed.T @ weighed
-                right[at] += weighed.T @ target
-            # In units of the prior: the matrix is far from singular whatever the units are.
-            scaled = information * np.outer(prior, prior)
-            covariance = np.linalg.inv(scaled) * np.outer(prior, prior)
-            solution = covariance @ right
-            terms = solution[10:].reshape(n, width)
-            left = np.where(
-                self.used,
-                rest - self.tip @ solution[:10] - (columns * terms).sum(axis=-1),
-                0.0,
-            )
-            correlation = autocorrelation_time([left], [self.used])
-            noise = floored(rms(left, self.used), size) * np.sqrt(correlation)
-        return _Solution(terms, solution[:10], covariance, left)
+            found = regression.solved(noise, prior)
+            correlation = autocorrelation_time([found.residual], [self.used])
+            noise = floored(rms(found.residual, self.used), size) * np.sqrt(correlation)
+        return found
 
     def _prior(self, columns: FloatArray, size: FloatArray) -> FloatArray:
         """Return prior deviations of the payload's parameters and of the terms, joint by joint."""
@@ -272,9 +242,9 @@ class _Refit:
         wide = _TERM * size[:, None] / np.maximum(of_terms, 1e-6)
         return np.concatenate([_PAYLOAD / per_unit, wide.ravel()])
 
-    def limits(self, solution: _Solution) -> FloatArray:
+    def limits(self, solution: Solution) -> FloatArray:
         """Return the residuals (n,) beyond which something pushes a joint [N m or N]."""
-        drive = self.drive(solution.payload)
+        drive = self.drive(solution.common)
         level = rms(self._friction(drive), self.used)
         robust = [
             MEDIAN_TO_DEVIATION * float(np.median(np.abs(residual[mine]))) if mine.any() else 0.0
@@ -320,11 +290,11 @@ class _Refit:
             )
         return replace(self, used=used)
 
-    def terms_of(self, solution: _Solution, recording: Recording) -> MotionTerms:
+    def terms_of(self, solution: Solution, recording: Recording) -> MotionTerms:
         """Return the record of a solution."""
         known, n = self.found.drive_model, self.effort.shape[1]
         names, width = known.terms.names, len(self.names) + 1
-        drive = self.drive(solution.payload)
+        drive = self.drive(solution.common)
         of_model = self._friction(drive)
         level = rms(of_model, self.used)
         size = rms(self.effort, self.used)
@@ -337,8 +307,8 @@ class _Refit:
             if mine.sum() < LEAST_ROWS:
                 continue
             at = slice(10 + j * width, 10 + (j + 1) * width)
-            covariance = solution.covariance[at, at]
-            offset[j] = solution.terms[j, -1]
+            covariance = solution.factor[at] @ solution.factor[at].T
+            offset[j] = solution.own[j, -1]
             offset_deviation[j] = np.sqrt(covariance[-1, -1])
             if level[j] < _LEAST_FRICTION * max(size[j], 1e-9):
                 continue
@@ -346,7 +316,7 @@ class _Refit:
             # change makes friction larger.
             own = drive[mine, j][:, [names.index(name) for name in self.names]]
             shape = of_model[mine, j] @ own / (len(own) * level[j] ** 2)
-            friction[j] = shape @ solution.terms[j, :-1]
+            friction[j] = shape @ solution.own[j, :-1]
             friction_deviation[j] = np.sqrt(shape @ covariance[:-1, :-1] @ shape)
             for k, name in enumerate(self.names):
                 reference = known.coefficients[j, names.index(name)]
@@ -358,7 +328,7 @@ class _Refit:
                     )
                 if reference <= 0.0:
                     continue
-                terms[j, _NAMES.index(name)] = solution.terms[j, k] / reference
+                terms[j, _NAMES.index(name)] = solution.own[j, k] / reference
                 term_deviation[j, _NAMES.index(name)] = np.sqrt(covariance[k, k]) / reference
         carried = [9, 6, 7, 8]  # mass, first moment
         return MotionTerms(
@@ -369,8 +339,8 @@ class _Refit:
             level=level,
             offset=offset,
             offset_deviation=offset_deviation,
-            payload=solution.payload[carried],
-            payload_deviation=np.sqrt(np.diagonal(solution.covariance)[carried]),
+            payload=solution.common[carried],
+            payload_deviation=np.linalg.norm(solution.factor[carried], axis=1),
             residual=rms(solution.residual, self.used),
             left_out=1.0 - float(self.used.any(axis=1).sum()) / self.could_be_used,
             duration=recording.duration,
