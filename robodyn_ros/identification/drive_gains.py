@@ -18,8 +18,10 @@ from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.effort_scale import assumed_effort_scale
 from robodyn_ros.identification.findings import check_rows
-from robodyn_ros.identification.noise import autocorrelation_time, rms
+from robodyn_ros.identification.fit import drive_deviation, first_noise
+from robodyn_ros.identification.noise import Noise, typical
 from robodyn_ros.identification.parameters import bare_base_parameters
+from robodyn_ros.identification.prior import Prior, prior_pseudo_inertia
 from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.identification.regression import Regression
 from robodyn_ros.identification.rows import Rows, TrainingData, payload_columns
@@ -33,8 +35,6 @@ _REACHED = 1e-6
 _LONGEST_STEP = 0.5
 # A gain is known where its relative deviation is below this.
 _KNOWN = 0.1
-# Noise to begin with, relative to a joint's rms effort.
-_FIRST_NOISE = 0.05
 _TERMS = DriveTerms(presliding=1e-4, curve=True, load=True)
 # Of a gain before anything is measured, relative to the first guess: a factor of twenty.
 _GAIN = 3.0
@@ -42,10 +42,7 @@ _GAIN = 3.0
 _REACH = 0.3
 # Base parameters and drive terms are held this loosely, relative to what they do to the effort.
 _LOOSE = 3.0
-_FINE = 0.1
 _LOAD_ROUNDS = 3
-# No drive is known better than to this fraction of its rms effort.
-_FLOOR = 0.003
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,10 +132,10 @@ def identify_drive_gains(
     rows = training.rows(model, np.ones(model.n))
     check_rows(model, rows)
     is_loaded = [k >= len(without) for k in training.recording_of_rows]
-    regression = _GainRegression.of(model, rows, is_loaded, mass or 1.0)
     first = _first_gain(model, rows, is_loaded)
+    regression = _GainRegression.of(model, rows, is_loaded, mass or 1.0, first)
     gain, converged = first, False
-    noise = np.maximum(_FIRST_NOISE * regression.size, 1e-12)
+    noise = first_noise(rows).scale
     for _ in range(_MOST_STEPS):
         step, solution, factor, noise = regression.step(gain, noise)
         gain = gain * np.exp(np.clip(step, -_LONGEST_STEP, _LONGEST_STEP))
@@ -230,6 +227,8 @@ class _GainRegression:
         The parameters to begin with.
     spread : array, shape (b,)
         How far they may be off.
+    drive_spread : array, shape (n, terms)
+        How large the drives' terms may be.
     """
 
     rows: Sequence[Rows]
@@ -237,17 +236,24 @@ class _GainRegression:
     known: FloatArray
     first: FloatArray
     spread: FloatArray
+    drive_spread: FloatArray
     effort: FloatArray
     used: np.ndarray
     size: FloatArray
-    lengths: tuple[int, ...]
 
     @classmethod
     def of(
-        cls, model: RobotModel, rows: Sequence[Rows], is_loaded: Sequence[bool], mass: float
+        cls,
+        model: RobotModel,
+        rows: Sequence[Rows],
+        is_loaded: Sequence[bool],
+        mass: float,
+        gain: FloatArray,
     ) -> _GainRegression:
         """
         Return the regression of rows, some of which are with a load of a mass [kg].
+
+        The gains (n,) say how large rotors may be, in the recorded unit.
 
         Raises
         ------
@@ -265,22 +271,23 @@ class _GainRegression:
         effort = np.concatenate([each.effort for each in rows])
         used = np.concatenate([each.used for each in rows])
         first = base.regrouping @ model.inertial_parameters.ravel()
+        drive = drive_deviation(_TERMS, model, Prior(prior_pseudo_inertia(model)[0], 1.0), rows)
+        drive[:, 0] /= gain
         # What would give each column the size of the largest torque it can have a part in.
-        typical = np.abs(base.regrouping) @ np.abs(model.inertial_parameters).ravel()
+        largest = np.abs(base.regrouping) @ np.abs(model.inertial_parameters).ravel()
         inertia, moment = mass * _REACH**2, mass * _REACH
-        size = rms(effort, used)
         return cls(
             rows,
             np.concatenate(columns),
             np.concatenate(known),
             np.concatenate([first, np.zeros(9)]),
             np.concatenate(
-                [_LOOSE * np.maximum(typical, 1e-3), np.full(6, inertia), np.full(3, moment)]
+                [_LOOSE * np.maximum(largest, 1e-3), np.full(6, inertia), np.full(3, moment)]
             ),
+            drive,
             effort,
             used,
-            np.maximum(size, 1e-6 * max(float(size.max()), 1e-9)),
-            tuple(len(each.effort) for each in rows),
+            typical(effort),
         )
 
     def step(
@@ -298,7 +305,7 @@ class _GainRegression:
         """
         base = self.first
         common, rest = self.rigid / gain[:, None], self.effort - self.known / gain
-        weight, wide = self.used.astype(float), self._drive_spread()
+        weight, wide = self.used.astype(float), self.drive_spread
         spread = np.concatenate([self.spread, wide.ravel()])
         first = np.concatenate([self.first, np.zeros(wide.size)])
         for _ in range(_LOAD_ROUNDS):
@@ -317,12 +324,9 @@ class _GainRegression:
             np.concatenate([self.first - base, first.ravel()]),
         )
         steps = len(base) + np.arange(len(gain)) * own.shape[-1]
-        ends = np.cumsum(self.lengths)[:-1]
-        residual = np.split(found.residual, ends)
-        correlation = autocorrelation_time(residual, np.split(self.used, ends))
-        size = np.maximum(rms(found.residual, self.used), _FLOOR * self.size)
-        noise = np.maximum(size, 1e-12) * np.sqrt(correlation)
-        return step.own[:, 0], base, step.factor[steps], noise
+        ends = np.cumsum([len(each.effort) for each in self.rows])[:-1]
+        left, used = (np.split(each, ends) for each in (found.residual, self.used))
+        return step.own[:, 0], base, step.factor[steps], Noise.of(left, used, self.size).scale
 
     def _drive(self, gain: FloatArray, rigid: FloatArray) -> FloatArray:
         """Return the drives' columns, (K, n, terms), load in the recorded unit."""
@@ -330,23 +334,3 @@ class _GainRegression:
         columns = np.concatenate([each.drive(plain) for each in self.rows])
         load = np.abs(rigid / gain) * columns[..., plain.names.index('Fc')]
         return np.concatenate([columns, load[..., None]], axis=-1)
-
-    def _drive_spread(self) -> FloatArray:
-        """Return how large the drives' terms may be, (n, terms), in the recorded unit."""
-        velocity = np.concatenate([each.velocity for each in self.rows])
-        speed = np.maximum(rms(velocity, self.used), 1e-2)
-        step = np.concatenate([each.drive(DriveTerms())[..., 0] for each in self.rows])
-        acceleration = np.maximum(rms(step, self.used), 1e-2)
-        size = self.size
-        return np.stack(
-            [
-                size / acceleration,
-                size / speed,
-                size,
-                size,
-                _FINE * size,
-                _FINE * size,
-                np.full(len(size), _FINE),
-            ],
-            axis=1,
-        )

@@ -18,10 +18,10 @@ from robodyn_ros.identification.estimator import Estimate, Problem, estimate
 from robodyn_ros.identification.factors import JointFactor, Layout, joint_factors
 from robodyn_ros.identification.noise import (
     Noise,
-    autocorrelation_time,
     floored,
     huber_weights,
     rms,
+    typical,
 )
 from robodyn_ros.identification.prior import Prior
 from robodyn_ros.identification.rows import Rows, gravity_columns
@@ -92,7 +92,7 @@ def drive_deviation(
     chosen = np.linspace(0, len(q) - 1, min(len(q), _STATES_FOR_INERTIA)).astype(int)
     bodies = model.with_inertial_parameters(prior.inertial_parameters)
     inertia = np.diagonal(mass_matrix(bodies, q[chosen]), axis1=1, axis2=2).max(axis=0)
-    torque = _typical_torque(rows)
+    torque = typical(np.concatenate([each.effort for each in rows]))
     velocity = np.concatenate([each.velocity for each in rows])
     speed = np.maximum(rms(velocity, np.ones(velocity.shape, dtype=bool)), 1e-2)
     sizes = {
@@ -105,13 +105,6 @@ def drive_deviation(
         'mu': np.full(model.n, _FINE_TERMS),
     }
     return np.stack([sizes[name] for name in terms.names], axis=1)
-
-
-def _typical_torque(rows: Sequence[Rows]) -> FloatArray:
-    """Return the rms of each joint's measured torque, array, shape (n,) [N m or N]."""
-    effort = np.concatenate([each.effort for each in rows])
-    result = rms(effort, np.ones(effort.shape, dtype=bool))
-    return np.maximum(result, 1e-6 * max(float(result.max()), 1e-9))
 
 
 def problem_of(
@@ -150,7 +143,7 @@ def problem_of(
     )
 
 
-def _first_noise(rows: Sequence[Rows]) -> Noise:
+def first_noise(rows: Sequence[Rows]) -> Noise:
     """
     Return the noise to begin with: the residual of least squares, each joint by itself.
 
@@ -166,7 +159,7 @@ def _first_noise(rows: Sequence[Rows]) -> Noise:
         np.concatenate([each.effort for each in rows]),
         np.concatenate([each.used for each in rows]).astype(float),
     )
-    torque = _typical_torque(rows)
+    torque = typical(np.concatenate([each.effort for each in rows]))
     free = np.array([factor.free_deviation for factor in factors])
     deviation = np.where(np.isfinite(free), free, _FIRST_DEVIATION * torque)
     return Noise(floored(deviation, torque), np.full(len(torque), _FIRST_CORRELATION))
@@ -208,9 +201,9 @@ def fitted(
     n = model.n
     layout = Layout(n, terms.count, 2 if tilt else 0)
     deviation = drive_deviation(terms, model, prior, rows)
-    torque = _typical_torque(rows)
+    torque = typical(np.concatenate([each.effort for each in rows]))
     parameters = prior.inertial_parameters if start is None else start.inertial_parameters
-    noise = noise or (_first_noise(rows) if start is None else start.noise)
+    noise = noise or (first_noise(rows) if start is None else start.noise)
     weights = [each.used.astype(float) for each in rows]
     found: Estimate | None = None
     if start is not None and start.layout == layout:
@@ -252,16 +245,8 @@ def fitted(
                 )
             ]
         weighted = [r * np.where(w > 0, w, 0.0) for r, w in zip(residuals, weights, strict=True)]
-        noise = _noise_of(weighted, [each.used for each in rows], torque)
+        noise = Noise.of(weighted, [each.used for each in rows], torque)
     return replace(fit, noise=noise)
-
-
-def _noise_of(
-    residuals: Sequence[FloatArray], chosen: Sequence[np.ndarray], torque: FloatArray
-) -> Noise:
-    """Return the noise of residuals, floored at 0.3 % of the joints' rms torques (n,)."""
-    size = rms(np.concatenate(residuals), np.concatenate(chosen))
-    return Noise(floored(size, torque), autocorrelation_time(residuals, chosen))
 
 
 def predicted(

@@ -34,6 +34,25 @@ class Noise:
     deviation: FloatArray
     correlation: FloatArray
 
+    @classmethod
+    def of(
+        cls, residuals: Sequence[FloatArray], chosen: Sequence[np.ndarray], torque: FloatArray
+    ) -> Noise:
+        """
+        Return the noise that residuals show.
+
+        Parameters
+        ----------
+        residuals : sequence of array, shape (K, n)
+            Of stretches at one rate.
+        chosen : sequence of array of bool, shape (K, n)
+            Which of them count.
+        torque : array, shape (n,)
+            The joints' ``typical`` torque: no drive is known better than to 0.3 % of it.
+        """
+        size = rms(np.concatenate(residuals), np.concatenate(chosen))
+        return cls(floored(size, torque), autocorrelation_time(residuals, chosen))
+
     @property
     def scale(self) -> FloatArray:
         """What residuals are divided by, array, shape (n,)."""
@@ -44,6 +63,12 @@ def rms(values: FloatArray, chosen: np.ndarray) -> FloatArray:
     """Return the root mean square of each column's chosen rows, zero where none is chosen."""
     count = np.maximum(chosen.sum(axis=0), 1)
     return np.sqrt(np.where(chosen, values**2, 0.0).sum(axis=0) / count)
+
+
+def typical(effort: FloatArray) -> FloatArray:
+    """Return the rms of each joint's effort (K, n), not zero: array, shape (n,)."""
+    result = rms(effort, np.ones(effort.shape, dtype=bool))
+    return np.maximum(result, 1e-6 * max(float(result.max()), 1e-9))
 
 
 def floored(deviation: FloatArray, torque: FloatArray) -> FloatArray:

@@ -19,9 +19,10 @@ from robodyn_ros.errors import InsufficientRecording, Phrase
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.effort_scale import given_effort_scale
 from robodyn_ros.identification.estimator import Estimate, Problem, estimate
+from robodyn_ros.identification.fit import first_noise
 from robodyn_ros.identification.identification import Identification
 from robodyn_ros.identification.identify import identify
-from robodyn_ros.identification.noise import autocorrelation_time, rms
+from robodyn_ros.identification.noise import Noise, typical
 from robodyn_ros.identification.preparation import band_with_cutoff, even_samples, states_of
 from robodyn_ros.identification.progress import Progress, reporting
 from robodyn_ros.identification.recording import Recording, checked_recordings
@@ -48,14 +49,12 @@ _RADIUS = 0.06  # of gyration of a kilogram [m]
 _REACH = 0.3  # m
 _LEAST_MASS = 0.01  # kg
 _LOOSE = 100.0
-_FIRST_NOISE = 0.02
 _CERTAIN = 3.0
 _POORLY_KNOWN, _POOR_CENTER = 0.05, 0.01
 _CUTOFF = 5.0  # Hz
 # Friction of the day against that of the model: relative to each term, and of the rms torque.
 _FRICTION, _OFFSET = 0.2, 0.01
 _LEAST_FRICTION = 1e-3
-_FLOOR = 0.003
 # Time at rest [s] that makes a pose.
 _LEAST_STAND = 0.3
 # Columns of the drives' terms.
@@ -170,7 +169,7 @@ def identify_payload(
         raise InsufficientRecording(
             'recording', Phrase('neither motion nor a pose'), 'one of both'
         )
-    parameters, noise = np.zeros(10), np.maximum(_FIRST_NOISE * regression.size, 1e-9)
+    parameters, noise = np.zeros(10), first_noise(regression.rows).scale
     prior = None
     for k in range(_ROUNDS):
         report(begin + (1.0 - begin) * (k + 1) / (_ROUNDS + 1), 'estimating')
@@ -360,7 +359,7 @@ class _PayloadRegression:
             rows,
             tuple(payload_columns(arm.model, each) for each in rows),
             poses,
-            rms(effort, np.ones(effort.shape, dtype=bool)),
+            typical(effort),
         )
 
     @property
@@ -371,7 +370,7 @@ class _PayloadRegression:
     @property
     def friction_deviation(self) -> FloatArray:
         """How far viscous and Coulomb friction and offset may be off, shape (3 n,)."""
-        least = _LEAST_FRICTION * np.maximum(self.size, 1e-6)
+        least = _LEAST_FRICTION * self.size
         friction = np.abs(self.arm.coefficients[:, [_FV, _FC]])
         return np.column_stack(
             [np.maximum(_FRICTION * friction, least[:, None]), _OFFSET * self.size + least]
@@ -404,11 +403,8 @@ class _PayloadRegression:
 
     def noise(self, parameters: FloatArray, friction: FloatArray) -> FloatArray:
         """Return the noise (n,) that a payload and friction's corrections (3 n,) leave."""
-        residuals = self._residuals(parameters, friction)
         used = [each.used for each in self.rows]
-        size = rms(np.concatenate(residuals), np.concatenate(used))
-        size = np.maximum(size, _FLOOR * np.maximum(self.size, 1e-9))
-        return size * np.sqrt(autocorrelation_time(residuals, used))
+        return Noise.of(self._residuals(parameters, friction), used, self.size).scale
 
     def relative_residual(self, parameters: FloatArray, friction: FloatArray) -> float:
         """Return the rms of what is left over that of the torque, of moving rows."""

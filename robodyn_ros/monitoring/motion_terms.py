@@ -23,10 +23,11 @@ from robodyn_ros.errors import InsufficientRecording, Phrase
 from robodyn_ros.identification import Identification, Recording
 from robodyn_ros.identification.noise import (
     MEDIAN_TO_DEVIATION,
-    autocorrelation_time,
+    Noise,
     floored,
     huber_weights,
     rms,
+    typical,
 )
 from robodyn_ros.identification.preparation import band_with_cutoff, even_samples, states_of
 from robodyn_ros.identification.regression import Regression, Solution
@@ -195,6 +196,11 @@ class _Refit:
         )
 
     @property
+    def ends(self) -> np.ndarray:
+        """Where the rows of a stretch end and those of the next one begin."""
+        return np.cumsum([len(each.effort) for each in self.stretches])[:-1]
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The drive terms that are refitted: those of the model."""
         return tuple(name for name in _NAMES if name in self.found.terms.names)
@@ -225,13 +231,13 @@ class _Refit:
         drive, known = self.drive(payload), self.found.drive_model
         columns = drive[..., [known.terms.names.index(name) for name in (*self.names, 'offset')]]
         rest = self.effort - self.rigid - (drive * known.coefficients).sum(axis=-1)
-        size = np.maximum(rms(self.effort, self.used), 1e-9)
+        size = typical(self.effort)
         regression = Regression(self.tip, columns, rest, weights * self.used)
         prior, noise = self._prior(columns, size), floored(known.residual, size)
         for _ in range(2):  # the second time with the noise that the first one left
             found = regression.solved(noise, prior)
-            correlation = autocorrelation_time([found.residual], [self.used])
-            noise = floored(rms(found.residual, self.used), size) * np.sqrt(correlation)
+            left, used = (np.split(each, self.ends) for each in (found.residual, self.used))
+            noise = Noise.of(left, used, size).scale
         return found
 
     def _prior(self, columns: FloatArray, size: FloatArray) -> FloatArray:
