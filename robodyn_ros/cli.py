@@ -33,6 +33,7 @@ _OPTIONS = {
     'argument acceleration_limits': '--acceleration-limit',
     'argument jerk_limits': '--jerk-limit',
     'argument tolerance': '--tolerance',
+    'argument mass': '--mass',
 }
 
 # Each command, first what a new user needs first: its file in robodyn_ros/commands, its function.
@@ -49,6 +50,7 @@ _COMMANDS = {
     'excite': ('excitation', 'excite'),
     'identify': ('identification', 'identify'),
     'effort': ('effort', 'effort'),
+    'gains': ('effort', 'gains'),
     'command-check': ('command_check', 'command_check'),
     'payload': ('effort', 'payload'),
     'contact-thresholds': ('contact', 'contact_thresholds'),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the drives' efforts are, and the payload: ``effort``, ``payload``."""
+"""What the drives' efforts are, and the payload: ``effort``, ``gains``, ``payload``."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from robodyn_ros.identification import (
     Identification,
     PayloadEstimate,
     examine_effort,
+    identify_drive_gains,
     identify_payload,
 )
 from robodyn_ros.identification.recording import recording_of_file
@@ -65,11 +66,53 @@ def effort(
     found = examine_effort(model, recorded)
     lines = [found.as_text(model.dh.prismatic), *lines_of(found.findings)]
     if any(joint.unit == 'scaled' or joint.is_inverted for joint in found.joints):
-        scale = ' '.join(f'--effort-scale {value:.4g}' for value in found.effort_scale)
-        lines.append(f'For robodyn identify: {scale}')
+        lines.append(
+            "robodyn identify assumes the same; both rely on the URDF's masses. robodyn gains "
+            'measures the factors'
+        )
     if output is not None:
         page = effort_page(model, found, recorded, title=arm.title)
         lines += written(page, output, str(output))
+    return Answer(found, lines)
+
+
+@command(
+    'robodyn gains arm.urdf empty.csv --loaded loaded.csv --mass 2.8',
+    'robodyn gains arm.urdf empty.mcap',
+)
+def gains(
+    arm: ChosenArm,
+    recordings: tuple[Path, ...],
+    *,
+    loaded: tuple[Path, ...] = (),
+    mass: float | None = None,
+    topic: str | None = None,
+) -> Answer:
+    """
+    Measure torque for a unit of effort, with a load of known mass.
+
+    RECORDINGS are of the arm without a load, where all joints move; like motions with the load, on
+    the same day, fix the scale of all. Without a load only the proportions of the joints are
+    known, and their common factor is the URDF's. The factors are what --effort-scale takes.
+
+    Parameters
+    ----------
+    loaded :
+        Recording with the load at the tip link.
+    mass :
+        Of the load [kg].
+    """
+    model = arm.model
+    found = identify_drive_gains(
+        model,
+        [recording_of_file(path, model, topic) for path in recordings],
+        [recording_of_file(path, model, topic) for path in loaded] or None,
+        mass,
+    )
+    lines = [found.as_text(model.dh.prismatic), *lines_of(found.findings)]
+    if found.known.all():
+        given = ' '.join(f'--effort-scale {x:.4g}' for x in found.gain)
+        lines.append(f'For robodyn identify and payload: {given}')
     return Answer(found, lines)
 
 

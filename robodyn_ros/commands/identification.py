@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from robodyn_ros import identification
 from robodyn_ros.commands.options import (
@@ -54,6 +55,7 @@ def identify(
     effort_scale: PerJoint = (),
     effort_without_gravity: bool = False,
     driver_payload: tuple[float, float, float, float] | None = None,
+    balance: PerJoint = (),
     output: OutputFolder = Path('identified'),
     mjcf: OutputFile | None = None,
     each: bool = False,
@@ -74,6 +76,9 @@ def identify(
     driver_payload : MASS X Y Z
         What the driver was told that the tip link carries [kg], centre of mass [m]; with
         --effort-without-gravity.
+    balance :
+        Constant force or torque by which a counterweight or a spring carries a joint [N or N m],
+        JOINT=VALUE; where not given, it is seen where gravity is constant.
     output :
         Folder, made where it is missing.
     mjcf :
@@ -96,6 +101,7 @@ def identify(
         topic,
         of_joints(effort_scale, arm.model, '--effort-scale'),
         Payload(mass, center) if effort_without_gravity else None,
+        of_joints(balance, arm.model, '--balance', np.zeros(arm.model.n)),
     )
     if each:
         return _of_each(job, jobs, dask)
@@ -119,6 +125,7 @@ class IdentifyJob:
     topic: str | None = None
     effort_scale: float | FloatArray | None = None
     driver: Payload | None = None
+    balance: float | FloatArray | None = None
 
     def recordings(self, paths: Sequence[Path]) -> list[Recording]:
         """Return the recordings in files, with gravity where the driver took it."""
@@ -144,6 +151,7 @@ class IdentifyJob:
             training,
             validation=held_out,
             effort_scale=self.effort_scale,
+            balance=self.balance,
             progress=progress,
         )
         refuse_repetition(found, self.validation)

@@ -16,12 +16,12 @@ from robodyn_ros.arguments import checked_number
 from robodyn_ros.description.records import Finding, warning
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification.drive_terms import DriveTerms
-from robodyn_ros.identification.effort_scale import assumed_effort_scale
+from robodyn_ros.identification.effort_examination import examined
 from robodyn_ros.identification.findings import check_rows
 from robodyn_ros.identification.fit import drive_deviation, first_noise
 from robodyn_ros.identification.noise import Noise, typical
 from robodyn_ros.identification.parameters import bare_base_parameters
-from robodyn_ros.identification.prior import Prior, prior_pseudo_inertia
+from robodyn_ros.identification.prior import LOAD_REACH, Prior, prior_pseudo_inertia
 from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.identification.regression import Regression
 from robodyn_ros.identification.rows import Rows, TrainingData, payload_columns
@@ -38,8 +38,6 @@ _KNOWN = 0.1
 _TERMS = DriveTerms(presliding=1e-4, curve=True, load=True)
 # Of a gain before anything is measured, relative to the first guess: a factor of twenty.
 _GAIN = 3.0
-# What a load may be, about the tip link: first moment [m] and inertia [m²] for its mass.
-_REACH = 0.3
 # Base parameters and drive terms are held this loosely, relative to what they do to the effort.
 _LOOSE = 3.0
 _LOAD_ROUNDS = 3
@@ -206,7 +204,7 @@ def _findings(
 
 def _first_gain(model: RobotModel, rows: Sequence[Rows], is_loaded: Sequence[bool]) -> FloatArray:
     empty = [each for each, loaded in zip(rows, is_loaded, strict=True) if not loaded]
-    return np.abs(assumed_effort_scale(model, empty)[0])
+    return np.abs(examined(model, empty).effort_scale)
 
 
 # --- the regression ------------------------------------------------------------------------------
@@ -275,7 +273,7 @@ class _GainRegression:
         drive[:, 0] /= gain
         # What would give each column the size of the largest torque it can have a part in.
         largest = np.abs(base.regrouping) @ np.abs(model.inertial_parameters).ravel()
-        inertia, moment = mass * _REACH**2, mass * _REACH
+        inertia, moment = mass * LOAD_REACH**2, mass * LOAD_REACH
         return cls(
             rows,
             np.concatenate(columns),

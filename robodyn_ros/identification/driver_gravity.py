@@ -8,7 +8,7 @@ from dataclasses import replace
 from numpy.typing import ArrayLike
 
 from robodyn_ros.dynamics import gravity_torque
-from robodyn_ros.identification.effort_scale import given_effort_scale
+from robodyn_ros.identification.effort_examination import given_effort_scale
 from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.model import RobotModel, checked_model
 

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Is this effort a torque? Unit, sign, gravity or friction already removed, delay.
+Is this effort a torque? Unit, sign, order, gravity or friction already removed, delay.
 
 Each joint's effort is a combination of gravity's torque, the rest of the rigid body's, and
-friction; the size of each part shows what the effort is.
+friction; the size of each part shows what the effort is. One driver reports all joints in one
+unit: what most of the joints show decides for those that show nothing.
 """
 
 from __future__ import annotations
@@ -14,35 +15,42 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from robodyn_ros.arguments import checked_per_joint
 from robodyn_ros.description.records import Finding, differs_from_zero, note, warning
 from robodyn_ros.dynamics import gravity_torque
+from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification.drive_terms import DriveTerms
-from robodyn_ros.identification.findings import check_rows, of_delay
-from robodyn_ros.identification.fit import fitted, joint_delays, predicted
-from robodyn_ros.identification.noise import autocorrelation_time
-from robodyn_ros.identification.prior import Prior, prior_pseudo_inertia
+from robodyn_ros.identification.factors import triangular_factor
+from robodyn_ros.identification.findings import (
+    CERTAINLY_LATE,
+    FAR,
+    LATE,
+    POOR,
+    check_rows,
+    of_delay,
+)
+from robodyn_ros.identification.fit import Fit, fitted, joint_delays, predicted
+from robodyn_ros.identification.prior import BODIES_DEVIATION, Prior, prior_pseudo_inertia
 from robodyn_ros.identification.recording import Recording, checked_recordings
+from robodyn_ros.identification.regression import ONE_AND_THE_SAME, least_squares
 from robodyn_ros.identification.rows import LEAST_ROWS, Rows, TrainingData
 from robodyn_ros.model import RobotModel, checked_model, force_unit
 from robodyn_ros.record import Record
-from robodyn_ros.spatial import FloatArray
+from robodyn_ros.spatial import FloatArray, pseudo_inertia
 from robodyn_ros.threads import one_thread
 
 _Unit = Literal['torque', 'scaled', 'undecided']
 _Part = Literal['included', 'removed', 'none', 'undecided']
 
-# A delay is worth a word where it is longer than this [s], and so many deviations.
-_LATE, _CERTAINLY_LATE = 0.002, 5.0
-# Of the prior (gamma): bodies stay near the URDF's.
-_PRIOR_STRENGTH = 4.0
 # Bodies near the URDF's explain an effort if they leave at most so many times the residual.
 _EXPLAINED = 1.5
 # Friction is removed below this part of the effort, and seen above that.
 _NO_FRICTION, _SEEN_FRICTION = 0.03, 0.06
 _ROUNDS = 3
 # Columns of a joint's regression.
-GRAVITY, INERTIAL, VISCOUS, COULOMB, OFFSET = range(5)
+GRAVITY, INERTIAL, VISCOUS, COULOMB, OFFSET, ROTOR = range(6)
 # A part of the rigid body's torque tells where it makes up so much of the effort, is so many
 # deviations from zero, and leaves so little of the effort unexplained.
 _TELLING, _CERTAIN, _SURE = 0.35, 2.5, 0.45
@@ -56,6 +64,8 @@ _LARGEST_FACTOR = 3.0
 _MISSING = 0.45
 # So much of the URDF's gravity may be left where another one was removed.
 _LARGEST_REMAINDER = 0.5
+# Another joint's torque explains an effort if it leaves less than so much of what its own leaves.
+_OF_ANOTHER = 0.5
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,13 +80,14 @@ class JointEffort(Record):
         'torque' where the factor lies between a third and three: URDFs are no better.
     factor, factor_deviation : float
         Torque for a unit of effort [N m or N], as far as the model's masses are right; negative
-        where the sign is wrong; NaN where undecided. The deviation is that of the regression.
+        where the sign is wrong; NaN where undecided, -1 where only the sign is known. The
+        deviation is that of the regression, not of the model's masses.
     gravity : 'included', 'removed', 'none' or 'undecided'
         'none': gravity does not act on the joint.
     friction : 'included', 'removed' or 'undecided'
         'removed': compensated by the drive, or the sensor stands behind the gear.
     offset, offset_deviation : float
-        In the recorded unit.
+        In the recorded unit; NaN where gravity is constant, and cannot be told from it.
     rigid_share : float
         Rms of the rigid body's torque over that of the effort, as far as it was seen.
     friction_share : float
@@ -84,6 +95,14 @@ class JointEffort(Record):
         Rms of what is unexplained, relative.
     delay, delay_deviation : float
         Of this joint's effort behind the motion [s]; NaN where undecided.
+    carried : float
+        Constant part of gravity that something else than the drive carries, a counterweight or a
+        spring [N m or N]: of a joint on which gravity is constant, and not in the effort.
+    of_joint : str
+        The joint whose torque this effort follows, where it is another one.
+    unexplained : float
+        Relative to the effort's rms: what no bodies, and no friction of this joint, explain, where
+        it is much; else 0.
     """
 
     joint: str
@@ -99,6 +118,9 @@ class JointEffort(Record):
     residual: float
     delay: float = float('nan')
     delay_deviation: float = float('nan')
+    carried: float = 0.0
+    of_joint: str = ''
+    unexplained: float = 0.0
 
     _columns = ('joint', 'unit', 'factor', 'is_inverted', 'gravity', 'friction', 'offset')
     _headings = {
@@ -161,6 +183,7 @@ class EffortFindings(Record):
 
         One where the effort is a torque, with the sign that it has. Where all joints that tell are
         scaled, those that are undecided get the geometric mean; where all are inverted, the sign.
+        ``identify`` takes these factors where it is given none.
         """
         decided = [each for each in self.joints if each.unit != 'undecided']
         scales = [
@@ -174,7 +197,14 @@ class EffortFindings(Record):
             other = -other
         known = iter(scales)
         return np.array(
-            [other if each.unit == 'undecided' else next(known) for each in self.joints]
+            [
+                next(known)
+                if each.unit != 'undecided'
+                else -abs(other)
+                if each.is_inverted
+                else other
+                for each in self.joints
+            ]
         )
 
 
@@ -204,50 +234,85 @@ def examine_effort(
     checked_model(model)
     training = TrainingData.of(model, checked_recordings('recordings', recordings))
     rows = training.rows(model, np.ones(model.n))
-    check_rows(model, rows)
-    regressions = joint_regressions(model, rows)
-    joints = {j: _classified(model.joint_names[j], each) for j, each in regressions.items()}
-    joints = _without_explained(model, rows, regressions, joints)
-    delays = _delays(model, rows, joints)
-    complete = []
-    for j, name in enumerate(model.joint_names):
-        if j not in joints:
-            complete.append(_undecided(name))
-        else:
-            delay, deviation = delays.get(j, (np.nan, np.nan))
-            complete.append(replace(joints[j], delay=delay, delay_deviation=deviation))
+    found = examined(model, rows)
+    verdicts = {j: each for j, each in enumerate(found.joints) if not math.isnan(each.residual)}
+    delays = _delays(model, rows, verdicts)
+    joints = tuple(
+        replace(each, delay=delays[j][0], delay_deviation=delays[j][1]) if j in delays else each
+        for j, each in enumerate(found.joints)
+    )
     delay, deviation = _common(list(delays.values()))
     return EffortFindings(
-        tuple(complete),
+        joints,
         delay,
         deviation,
         (
             *(finding for each in training.recordings for finding in each.findings),
-            *(
-                finding
-                for each, slides in zip(complete, model.dh.prismatic, strict=True)
-                for finding in _findings_of_joint(each, force_unit(slides))
-            ),
+            *found.findings,
+            *(finding for each in joints for finding in _of_joint_delay(each)),
             *of_delay(delay, deviation),
+        ),
+    )
+
+
+def examined(model: RobotModel, rows: Sequence[Rows]) -> EffortFindings:
+    """
+    Return what efforts are, but for their delays: what ``identify`` asks, too.
+
+    Parameters
+    ----------
+    model : RobotModel
+    rows : sequence of Rows
+        Prepared with a factor of one.
+
+    Raises
+    ------
+    InsufficientRecording
+    """
+    check_rows(model, rows)
+    regressions = joint_regressions(model, rows)
+    joints = {j: _classified(model.joint_names[j], each) for j, each in regressions.items()}
+    joints = _without_explained(model, rows, regressions, joints)
+    joints = _without_urdf(model, rows, _of_one_driver(model, rows, joints))
+    complete = tuple(joints.get(j, _undecided(name)) for j, name in enumerate(model.joint_names))
+    nan = float('nan')
+    return EffortFindings(
+        complete,
+        nan,
+        nan,
+        tuple(
+            finding
+            for each, slides in zip(complete, model.dh.prismatic, strict=True)
+            for finding in _findings_of_joint(each, force_unit(slides))
         ),
     )
 
 
 def joint_regressions(model: RobotModel, rows: Sequence[Rows]) -> dict[int, JointRegression]:
     """Return the regression of each joint that moves enough."""
-    effort = np.concatenate([each.effort for each in rows])
-    used = np.concatenate([each.used for each in rows])
-    gravity = np.concatenate(
-        [each.states.rows(gravity_torque(model, each.states.q)) for each in rows]
-    )
-    rigid = np.concatenate([each.inertial @ model.inertial_parameters.ravel() for each in rows])
-    drive = np.concatenate([each.drive(DriveTerms())[..., 1:] for each in rows])
-    parts = np.concatenate([gravity[..., None], (rigid - gravity)[..., None], drive], axis=-1)
+    parts, effort, used = _parts(model, rows)
     return {
         j: JointRegression.of(parts[used[:, j], j], effort[used[:, j], j])
         for j in range(model.n)
         if used[:, j].sum() >= LEAST_ROWS and parts[used[:, j], j, :2].any()
     }
+
+
+def _parts(model: RobotModel, rows: Sequence[Rows]) -> tuple[FloatArray, FloatArray, np.ndarray]:
+    """Return what may be in the efforts, (K, n, 6), the efforts and the rows in use, (K, n)."""
+    gravity = np.concatenate(
+        [each.states.rows(gravity_torque(model, each.states.q)) for each in rows]
+    )
+    rigid = np.concatenate([each.inertial @ model.inertial_parameters.ravel() for each in rows])
+    drive = np.concatenate([each.drive(DriveTerms()) for each in rows])
+    # A rotor that the model has is part of the rigid body's torque.
+    rotor = drive[..., :1] * (model.rotor_inertia == 0.0)[:, None]
+    rest = rigid - gravity + drive[..., 0] * model.rotor_inertia
+    return (
+        np.concatenate([gravity[..., None], rest[..., None], drive[..., 1:], rotor], axis=-1),
+        np.concatenate([each.effort for each in rows]),
+        np.concatenate([each.used for each in rows]),
+    )
 
 
 def _classified(joint: str, found: JointRegression) -> JointEffort:
@@ -280,11 +345,14 @@ def _classified(joint: str, found: JointRegression) -> JointEffort:
         factor_deviation=deviation,
         gravity=gravity,
         friction=friction,
-        offset=float(found.coefficients[OFFSET]),
-        offset_deviation=float(found.deviation[OFFSET]),
+        offset=np.nan if found.constant_gravity else float(found.coefficients[OFFSET]),
+        offset_deviation=np.nan if found.constant_gravity else float(found.deviation[OFFSET]),
         rigid_share=found.share(0, 1),
         friction_share=share,
         residual=found.residual,
+        carried=(1.0 - float(found.coefficients[GRAVITY])) * found.constant_gravity
+        if misses
+        else 0.0,
     )
 
 
@@ -315,6 +383,88 @@ def _without_explained(
     return result
 
 
+def _of_one_driver(
+    model: RobotModel,
+    rows: Sequence[Rows],
+    joints: Mapping[int, JointEffort],
+) -> dict[int, JointEffort]:
+    """
+    Return the verdicts under the unit that most of the joints that tell have.
+
+    A load that the model lacks makes a wrist of amperes look like torque, and a wrong mass makes
+    one torque look like amperes.
+    """
+    result = dict(joints)
+    telling = {j: each for j, each in joints.items() if each.unit != 'undecided'}
+    scaled = [j for j, each in telling.items() if each.unit == 'scaled']
+    larger = [j for j in scaled if abs(telling[j].factor) > 1.0]
+    most = max(larger, [j for j in scaled if j not in larger], key=len)
+    if 2 * len(most) > len(telling):
+        for j, each in telling.items():
+            if j not in most:
+                nan = float('nan')
+                sign = -1.0 if each.is_inverted else nan
+                result[j] = replace(
+                    each,
+                    unit='undecided',
+                    factor=sign,
+                    factor_deviation=nan,
+                    carried=0.0,
+                    gravity='undecided' if each.gravity == 'removed' else each.gravity,
+                )
+        return result
+    for j in scaled:
+        tried = {**joints, j: replace(telling[j], unit='torque', factor=1.0)}
+        if np.sign(telling[j].factor) > 0 and len(telling) > 1:
+            residual = _residual(model, _corrected(rows, tried), j)
+            if residual < _EXPLAINED * telling[j].residual:
+                result[j] = replace(telling[j], unit='undecided', factor=float('nan'))
+    return result
+
+
+def _without_urdf(
+    model: RobotModel, rows: Sequence[Rows], joints: Mapping[int, JointEffort]
+) -> dict[int, JointEffort]:
+    """
+    Return the verdicts with what shows whatever the URDF's bodies are: order and friction's sign.
+
+    Each effort is explained by each joint's velocity, and by any bodies behind that joint. If
+    another joint explains it far better than its own, it is that joint's.
+    """
+    n = model.n
+    inertial = np.concatenate([each.inertial for each in rows])
+    drive = np.concatenate([each.drive(DriveTerms()) for each in rows])
+    effort = np.concatenate([each.effort for each in rows])
+    used = np.concatenate([each.used for each in rows])
+    left = np.full((n, n), np.inf)  # of the effort of the second, if it were the first's
+    result = dict(joints)
+    for j, verdict in joints.items():
+        mine = used[:, j]
+        columns = np.hstack([inertial[mine, j, 10 * j :], drive[mine, j]])
+        coefficients, deviation, _ = least_squares(columns, effort[mine, j])
+        friction = columns[:, -3:-1] @ coefficients[-3:-1]
+        brakes = friction @ columns[:, -3] >= 0.0
+        size = np.linalg.norm(effort[mine], axis=0)
+        is_seen = np.linalg.norm(friction) > _SEEN_FRICTION * size[j]
+        is_certain = (np.abs(coefficients) > _CERTAIN * deviation)[-3:-1]
+        if verdict.unit == 'undecided' and not brakes and is_seen and is_certain.any():
+            result[j] = replace(verdict, factor=-1.0)
+        triangle = triangular_factor(np.column_stack([columns, effort[mine]]))
+        spare = mine.sum() - columns.shape[1]
+        if spare >= LEAST_ROWS:
+            rest = np.linalg.norm(triangle[columns.shape[1] :, columns.shape[1] :], axis=0)
+            left[j] = rest / np.maximum(size, 1e-300) * np.sqrt(mine.sum() / spare)
+    best = left.argmin(axis=0)
+    limit = np.minimum(_SURE, _OF_ANOTHER * np.diagonal(left))
+    displaced = {j for j in joints if left[best[j], j] < limit[j]}
+    for j, verdict in joints.items():
+        if j in displaced and best[j] in displaced:
+            result[j] = replace(verdict, of_joint=model.joint_names[best[j]])
+        elif POOR < left[j, j] < math.inf:
+            result[j] = replace(result[j], unexplained=float(left[j, j]))
+    return result
+
+
 def _corrected(rows: Sequence[Rows], joints: Mapping[int, JointEffort]) -> list[Rows]:
     """Return the rows in torques, of joints that tell and have gravity."""
     result = []
@@ -331,8 +481,13 @@ def _corrected(rows: Sequence[Rows], joints: Mapping[int, JointEffort]) -> list[
 
 
 def _residual(model: RobotModel, rows: Sequence[Rows], joint: int) -> float:
-    """Return what bodies near the URDF's leave of a joint's effort, relative."""
-    fit = fitted(model, rows, _prior(model), DriveTerms(), rounds=_ROUNDS)
+    """Return what bodies near the URDF's leave of a joint's effort, relative; else infinity."""
+    prior = _prior(model)
+    fit = fitted(model, rows, prior, DriveTerms(), rounds=_ROUNDS)
+    ratio = np.linalg.solve(prior.pseudo_inertia, pseudo_inertia(fit.inertial_parameters))
+    divergence = np.trace(ratio, axis1=1, axis2=2) - np.linalg.slogdet(ratio)[1] - 4.0
+    if divergence.max() > 4.0 * (FAR - np.log(FAR) - 1.0):
+        return math.inf  # further off than all of a body's parameters times that
     size = left = 0.0
     for each in rows:
         error = each.effort - predicted(fit, each, each.drive(DriveTerms()))
@@ -343,7 +498,7 @@ def _residual(model: RobotModel, rows: Sequence[Rows], joint: int) -> float:
 
 
 def _prior(model: RobotModel) -> Prior:
-    return Prior(prior_pseudo_inertia(model)[0], _PRIOR_STRENGTH)
+    return Prior(prior_pseudo_inertia(model)[0], 1.0 / (4.0 * BODIES_DEVIATION**2))
 
 
 def _delays(
@@ -370,6 +525,56 @@ def _common(delays: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return middle, float(max(scatter, np.median(own) / np.sqrt(len(each))))
 
 
+# --- torque for a unit of effort, where the examination is not all -----------------------------
+
+
+def given_effort_scale(model: RobotModel, given: ArrayLike) -> FloatArray:
+    """
+    Return torque for a unit of effort (n,), checked: one number for all joints, or one for each.
+
+    Raises
+    ------
+    NonFiniteValue, InvalidArgument
+        It is of another shape, or zero for a joint.
+    """
+    scale = checked_per_joint('effort_scale', given, model.n)
+    for name, value in zip(model.joint_names, scale, strict=True):
+        if value == 0.0:
+            raise InvalidArgument(f'effort_scale of joint {name!r}', value, 'a number but zero')
+    return scale
+
+
+def refined_effort_scale(scale: FloatArray, rows: Sequence[Rows], fit: Fit) -> FloatArray:
+    """
+    Return the factors under which each joint's effort agrees best with a fit's bodies (n,).
+
+    Bodies couple the joints: what joint 3 carries, joint 2 carries, too. So fits and factors, in
+    turn, bring the joints' units together; the URDF's masses, by the prior, fix them all.
+
+    Parameters
+    ----------
+    scale : array, shape (n,)
+        That the rows were prepared with.
+    rows : sequence of Rows
+    fit : Fit
+        Of the plainest drive terms.
+    """
+    columns = np.concatenate([each.drive(DriveTerms()) for each in rows])
+    torque = np.concatenate([each.inertial @ fit.inertial_parameters.ravel() for each in rows])
+    effort = np.concatenate([each.effort for each in rows])
+    used = np.concatenate([each.used for each in rows])
+    result = scale.copy()
+    for joint in range(len(scale)):
+        mine = used[:, joint]
+        size = np.linalg.norm(effort[mine, joint])
+        if mine.sum() < LEAST_ROWS or np.linalg.norm(torque[mine, joint]) < _TELLING * size:
+            continue
+        matrix = np.column_stack([torque[mine, joint], columns[mine, joint]])
+        slope = float(np.linalg.lstsq(matrix, effort[mine, joint], rcond=None)[0][0])
+        result[joint] /= float(np.clip(slope, 0.5, 2.0))
+    return result
+
+
 # --- what one joint's effort is made of ----------------------------------------------------------
 
 
@@ -380,15 +585,20 @@ class JointRegression:
 
     Attributes
     ----------
-    parts : array, shape (K, 5)
-        Gravity and the rest of the rigid body's torque, velocity, its direction, and one.
+    parts : array, shape (K, 6)
+        Gravity and the rest of the rigid body's torque, velocity, its direction, one, and the
+        acceleration where the rotor is unknown and gravity does not act.
     effort : array, shape (K,)
         In the recorded unit.
-    coefficients, deviation : array, shape (5,)
+    coefficients, deviation : array, shape (6,)
     rigid, rigid_deviation : float
         Of gravity and the rest under one coefficient.
     residual : float
         Relative to the effort's rms.
+    has_gravity : bool
+        Whether the model has gravity act on the joint.
+    constant_gravity : float
+        Gravity where it is constant, as on a lift [N m or N]; else 0.
     """
 
     parts: FloatArray
@@ -398,13 +608,25 @@ class JointRegression:
     rigid: float
     rigid_deviation: float
     residual: float
+    has_gravity: bool
+    constant_gravity: float
 
     @classmethod
     def of(cls, parts: FloatArray, effort: FloatArray) -> JointRegression:
         """Return the regression by least squares; what is zero throughout has no coefficient."""
-        coefficients, deviation, residual = _least_squares(parts, effort)
+        parts = parts.copy()
+        gravity, rest = np.linalg.norm(parts[:, [GRAVITY, INERTIAL]], axis=0)
+        has_gravity = bool(gravity > _LEAST_GRAVITY * rest)
+        constant = float(parts[:, GRAVITY].mean()) if has_gravity else 0.0
+        if has_gravity:
+            parts[:, ROTOR] = 0.0  # gravity shows the unit, whatever the rotor is
+        if np.linalg.norm(parts[:, GRAVITY] - constant) < ONE_AND_THE_SAME * gravity:
+            parts[:, OFFSET] = 0.0  # the same as gravity: the drive is thought to have none
+        else:
+            constant = 0.0
+        coefficients, deviation, residual = least_squares(parts, effort)
         together = np.column_stack([parts[:, GRAVITY] + parts[:, INERTIAL], parts[:, VISCOUS:]])
-        rigid, rigid_deviation, _ = _least_squares(together, effort)
+        rigid, rigid_deviation, _ = least_squares(together, effort)
         return cls(
             parts,
             effort,
@@ -413,18 +635,14 @@ class JointRegression:
             float(rigid[0]),
             float(rigid_deviation[0]),
             residual,
+            has_gravity,
+            constant,
         )
 
     def share(self, *columns: int) -> float:
         """Return the rms of some parts together over the effort's."""
         together = self.parts[:, list(columns)] @ self.coefficients[list(columns)]
         return float(np.linalg.norm(together) / np.linalg.norm(self.effort))
-
-    @property
-    def has_gravity(self) -> bool:
-        """Whether the model has gravity act on the joint."""
-        gravity, rest = np.linalg.norm(self.parts[:, [GRAVITY, INERTIAL]], axis=0)
-        return bool(gravity > _LEAST_GRAVITY * rest)
 
     def is_certain(self, column: int) -> bool:
         """Whether a part is many deviations from zero."""
@@ -456,7 +674,7 @@ class JointRegression:
         What the URDF's gravity differs from the one that was removed remains, of either sign.
         """
         gravity, rest = self.coefficients[[GRAVITY, INERTIAL]]
-        if not self.has_gravity or abs(gravity) > _LARGEST_REMAINDER:
+        if not self.has_gravity or abs(gravity) > _LARGEST_REMAINDER or self.residual > _SURE:
             return False
         if self.sees_the_rest and rest < 0:
             return False  # the sign is wrong: then gravity says nothing of its own
@@ -465,9 +683,12 @@ class JointRegression:
             return bool(rest > 1.0 / _LARGEST_FACTOR and gravity < _MISSING * rest)
         if abs(gravity) > 1.0 / _LARGEST_FACTOR:
             return False  # the URDF's masses may be off by so much
+        seen, friction = self.share(GRAVITY), self.share(VISCOUS, COULOMB)
+        if seen > _TELLING and (gravity > 0 or seen > friction):
+            return False  # it is most of the effort, in another unit
         # Nothing shows the unit: gravity is missing if it would be a large part of a torque.
         expected = np.linalg.norm(self.parts[:, GRAVITY]) / np.linalg.norm(self.effort)
-        return bool(expected > _TELLING and (gravity < 0 or self.share(GRAVITY) < _TELLING))
+        return bool(expected > _TELLING)
 
     @property
     def unit_per_torque(self) -> float:
@@ -478,26 +699,6 @@ class JointRegression:
     def unit_deviation(self) -> float:
         """The standard deviation of ``unit_per_torque``."""
         return float(self.deviation[GRAVITY]) if self.has_gravity else self.rigid_deviation
-
-
-def _least_squares(
-    columns: FloatArray, effort: FloatArray
-) -> tuple[FloatArray, FloatArray, float]:
-    """Return coefficients, their deviations, and the relative residual."""
-    size = np.linalg.norm(columns, axis=0)
-    kept = np.flatnonzero(size > 1e-9 * size.max())
-    scaled = columns[:, kept] / size[kept]
-    left, singular, right = np.linalg.svd(scaled, full_matrices=False)
-    solution = right.T @ ((left.T @ effort) / singular)
-    residual = effort - scaled @ solution
-    rows = np.ones((len(effort), 1), dtype=bool)
-    correlation = float(autocorrelation_time([residual[:, None]], [rows])[0])
-    variance = residual @ residual / max(len(effort) - len(kept), 1) * correlation
-    deviation = np.sqrt(variance * ((right.T / singular) ** 2).sum(axis=1))
-    coefficients, deviations = np.zeros(columns.shape[1]), np.zeros(columns.shape[1])
-    coefficients[kept], deviations[kept] = solution / size[kept], deviation / size[kept]
-    whole = max(float(np.linalg.norm(effort)), 1e-300)
-    return coefficients, deviations, float(np.linalg.norm(residual)) / whole
 
 
 # --- in words ------------------------------------------------------------------------------------
@@ -518,20 +719,43 @@ def _findings_of_joint(joint: JointEffort, unit: str) -> Iterator[Finding]:
     if joint.unit == 'undecided':
         message = f'{element} has an undecided unit'
         if not math.isnan(joint.rigid_share):
-            message += f": the rigid body's torque is only {joint.rigid_share:.0%} of it"
+            message += (
+                f": the rigid body's torque is {joint.rigid_share:.0%} of it, friction "
+                f'{joint.friction_share:.0%}, unexplained {joint.residual:.0%}'
+            )
         yield note('effort_undecided', element, rigid_share, message)
     if joint.unit == 'scaled':
         message = (
             f'{element} is not in {unit}: 1 unit = {joint.factor:.4g} ± '
             f"{joint.factor_deviation:.2g} {unit}, if the model's masses are right"
         )
-        if joint.gravity == 'none':
-            message += '; rotors weigh here and are not in a URDF'
         yield warning('effort_scaled', element, factor, message)
     if joint.is_inverted:
-        message = f'{element} has the wrong sign: the torque is {joint.factor:.4g} times it'
+        message = f'{element} has the wrong sign: '
+        if joint.unit == 'undecided':
+            message += 'friction would drive the joint'
+        else:
+            message += f'the torque is {joint.factor:.4g} times it'
         yield warning('effort_inverted', element, factor, message)
-    if joint.gravity == 'removed':
+    if joint.of_joint:
+        message = (
+            f'{element} follows the torque of {joint.of_joint!r}: the order of the efforts is not '
+            'that of the names'
+        )
+        yield warning('effort_order', element, rigid_share, message)
+    elif joint.unexplained:
+        message = (
+            f'{element} is left to {joint.unexplained:.0%} by any bodies and any friction of this '
+            'joint: are the joints in another order, is it another arm, or was it touched?'
+        )
+        yield warning('effort_unexplained', element, float(f'{joint.unexplained:.3g}'), message)
+    if joint.carried:
+        message = (
+            f'{element} lacks {joint.carried:.4g} {unit} of gravity, which is constant: a '
+            'counterweight or a spring carries it, or it is an offset of the drive'
+        )
+        yield warning('gravity_carried', element, float(f'{joint.carried:.4g}'), message)
+    elif joint.gravity == 'removed':
         message = (
             f"{element} has no gravity in it: the rigid body's torque is {joint.rigid_share:.0%} "
             'of it. If the driver takes its own gravity from it, identify with '
@@ -539,6 +763,11 @@ def _findings_of_joint(joint: JointEffort, unit: str) -> Iterator[Finding]:
             '(with_driver_gravity)'
         )
         yield warning('gravity_removed', element, rigid_share, message)
+    elif joint.gravity == 'included' and math.isnan(joint.offset):
+        message = (
+            f'{element} may have an offset: gravity is constant here, and cannot be told from it'
+        )
+        yield note('offset_undecided', element, rigid_share, message)
     if joint.friction == 'removed':
         message = (
             f'{element} has hardly any friction in it, {joint.friction_share:.1%}: compensated, '
@@ -546,6 +775,33 @@ def _findings_of_joint(joint: JointEffort, unit: str) -> Iterator[Finding]:
         )
         friction_share = float(f'{joint.friction_share:.4g}')
         yield note('friction_removed', element, friction_share, message)
-    if abs(joint.delay) > max(5 * _LATE, 2 * _CERTAINLY_LATE * joint.delay_deviation):
+
+
+def _of_joint_delay(joint: JointEffort) -> Iterator[Finding]:
+    """Yield that a joint's effort is late, unlike the others'."""
+    element = f'effort of joint {joint.joint!r}'
+    if abs(joint.delay) > max(5 * LATE, 2 * CERTAINLY_LATE * joint.delay_deviation):
         message = f'{element} is stamped {joint.delay:.3g} s after the motion, unlike the others'
         yield note('joint_delay', element, float(f'{joint.delay:.4g}'), message)
+
+
+def of_efforts(
+    efforts: EffortFindings, scale: FloatArray, *, is_assumed: bool
+) -> Iterator[Finding]:
+    """Yield what the efforts are; where the user says the unit, only what contradicts that."""
+    for each in efforts.findings:
+        if is_assumed or each.code != 'effort_scaled':
+            yield each
+        else:
+            message = (
+                f'{each.element} does not fit the effort_scale that was given: {each.message}'
+            )
+            yield replace(each, message=message)
+    if is_assumed:
+        factors = ', '.join(f'{x:.4g}' for x in scale)
+        message = (
+            f"the factors {factors} [N m or N per unit], which make the URDF's masses true, were "
+            'assumed: all masses are as far off as those; robodyn gains measures them'
+        )
+        value = tuple(float(f'{x:.4g}') for x in scale)
+        yield warning('effort_unit', 'effort', value, message)

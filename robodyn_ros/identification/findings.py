@@ -14,16 +14,22 @@ from robodyn_ros.identification.comparison import RecordingErrors
 from robodyn_ros.identification.fit import Fit, predicted
 from robodyn_ros.identification.noise import MEDIAN_TO_DEVIATION, rms
 from robodyn_ros.identification.parameters import IdentifiedParameter
+from robodyn_ros.identification.prediction import DriveModel
 from robodyn_ros.identification.rows import LEAST_ROWS, Rows
 from robodyn_ros.identification.selection import Score
-from robodyn_ros.model import RobotModel
+from robodyn_ros.model import RobotModel, force_unit
 
 _SHORT, _GOOD = 8.0, 15.0  # s
 _LITTLE_RANGE = 0.1  # rad or m
 _LITTLE_MOTION = 0.1
 _OUTLYING, _MANY = 6.0, 0.01
 _OTHER_RECORDING = 2.0
-_DELAY, _CERTAIN = 0.002, 5.0
+# So much of a joint's effort may be left, and so far may masses be from the URDF's.
+POOR, FAR = 0.3, 2.0
+# A result that leaves so many times what the URDF with friction leaves is worse than that.
+_WORSE = 1.1
+# A delay is worth a word where it is longer than this [s], and so many deviations.
+LATE, CERTAINLY_LATE = 0.002, 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,7 +187,7 @@ def of_tilt(tilt: np.ndarray) -> Iterator[Finding]:
 
 def of_delay(delay: float, deviation: float) -> Iterator[Finding]:
     """Yield that efforts are stamped late, or early, where that is certain."""
-    if abs(delay) > max(_DELAY, _CERTAIN * deviation):
+    if abs(delay) > max(LATE, CERTAINLY_LATE * deviation):
         message = f'efforts of all joints are stamped {delay:.3g} s after the motion'
         yield note('delay', 'effort', float(f'{delay:.3g}'), message)
 
@@ -203,3 +209,48 @@ def of_validation(errors: Sequence[RecordingErrors]) -> Iterator[Finding]:
                 'proves nothing'
             )
             yield warning('repeated_motion', element, float(f'{error:.3g}'), message)
+
+
+def of_result(
+    model: RobotModel, found: DriveModel, errors: Sequence[RecordingErrors]
+) -> Iterator[Finding]:
+    """Yield where the result is no better than what was known, or far from it."""
+    roles = {each.role for each in errors}
+    role = 'validation' if 'validation' in roles else 'training'
+    judged = [each for each in errors if each.role == role]
+    size, left, before, moving, moving_left = (
+        np.sqrt(np.mean([getattr(each, name) ** 2 for each in judged], axis=0))
+        for name in (
+            'torque',
+            'identified',
+            'urdf_friction',
+            'moving_torque',
+            'identified_moving',
+        )
+    )
+    ours, theirs = (float(np.linalg.norm(x) / np.linalg.norm(size)) for x in (left, before))
+    if ours > _WORSE * theirs:
+        message = (
+            f'the result leaves {ours:.1%} of the effort in the {role} motions, the URDF with '
+            f'friction only {theirs:.1%}'
+        )
+        yield warning('no_better_than_urdf', 'result', float(f'{ours:.3g}'), message)
+    for name, whole, rest, slides in zip(
+        model.joint_names, moving, moving_left, model.dh.prismatic, strict=True
+    ):
+        if rest > POOR * whole > 0.0:
+            element, unit = f'joint {name!r}', force_unit(slides)
+            message = (
+                f'{element} is explained poorly: {rest:.3g} of {whole:.3g} {unit} are left while '
+                f'it moves in the {role} motions'
+            )
+            if rest > whole:
+                message += ', worse than to predict zero'
+            yield warning('joint_explained_poorly', element, float(f'{rest / whole:.3g}'), message)
+    masses, known = found.model.inertial_parameters[:, 9], model.inertial_parameters[:, 9]
+    bodies = [*zip(model.joint_names, masses, known, strict=True)]
+    for name, mass, of_urdf in [('', masses.sum(), known.sum()), *bodies]:
+        if of_urdf > 0.0 and not 1.0 / FAR < mass / of_urdf < FAR:
+            element = f'link behind joint {name!r}' if name else 'arm'
+            message = f'{element} has {mass:.3g} kg in the result, {of_urdf:.3g} kg in the URDF'
+            yield (note if name else warning)('mass_far', element, float(f'{mass:.3g}'), message)

@@ -3,16 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.arguments import checked_number
-from robodyn_ros.description.records import Finding
-from robodyn_ros.errors import InvalidArgument
+from robodyn_ros.arguments import checked_number, checked_per_joint
+from robodyn_ros.description.records import Finding, warning
+from robodyn_ros.errors import InvalidArgument, Phrase
 from robodyn_ros.identification import findings as found
 from robodyn_ros.identification.comparison import (
     CandidateError,
@@ -21,9 +21,11 @@ from robodyn_ros.identification.comparison import (
     repeats,
 )
 from robodyn_ros.identification.drive_terms import DriveTerms, candidates
-from robodyn_ros.identification.effort_scale import (
-    assumed_effort_scale,
+from robodyn_ros.identification.effort_examination import (
+    EffortFindings,
+    examined,
     given_effort_scale,
+    of_efforts,
     refined_effort_scale,
 )
 from robodyn_ros.identification.estimator import Problem, estimate
@@ -32,7 +34,7 @@ from robodyn_ros.identification.identification import Identification
 from robodyn_ros.identification.parameters import identified_parameters
 from robodyn_ros.identification.prediction import DriveModel
 from robodyn_ros.identification.preparation import even_samples
-from robodyn_ros.identification.prior import Prior, prior_pseudo_inertia
+from robodyn_ros.identification.prior import BODIES_DEVIATION, Prior, prior_pseudo_inertia
 from robodyn_ros.identification.progress import Progress, reporting
 from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.identification.rows import Rows, TrainingData
@@ -56,7 +58,8 @@ def identify(
     friction: DriveTerms | Auto = 'auto',
     base_tilt: bool | Auto = 'auto',
     effort_scale: ArrayLike | None = None,
-    prior_deviation: float = 0.25,
+    balance: ArrayLike | None = None,
+    prior_deviation: float = BODIES_DEVIATION,
     progress: Progress | None = None,
 ) -> Identification:
     """
@@ -77,8 +80,12 @@ def identify(
         Whether a tilt of the base is estimated; ``'auto'``: kept where it is large, certain, and
         lowers the cross-validated error by a tenth.
     effort_scale : array-like, shape (n,), or float, optional
-        Torque [N m or N] for a unit of the recorded effort. Where not given, the effort is a
-        torque, unless the URDF's masses show that it cannot be one: see ``findings``.
+        Torque [N m or N] for a unit of the recorded effort. Where not given, the effort is what
+        ``examine_effort`` says, as far as the URDF's masses are right: see ``findings``.
+    balance : array-like, shape (n,), or float, optional
+        Constant force or torque by which a counterweight or a spring carries a joint's gravity, so
+        that it is not in the effort [N m or N]. Where not given, it is seen where gravity is
+        constant, as on a lift: see ``findings``.
     prior_deviation : float
         How far the URDF's bodies are thought to be off, relative.
     progress : callable, optional
@@ -91,7 +98,7 @@ def identify(
     InsufficientRecording
         There is too little motion.
     WrongType, InvalidArgument, NonFiniteValue
-        An argument is none that is allowed.
+        An argument is none that is allowed, or most joints have no gravity in their efforts.
 
     Notes
     -----
@@ -118,19 +125,20 @@ def identify(
     pseudo, prior_findings = prior_pseudo_inertia(model)
     prior = Prior(pseudo, 1.0 / (4.0 * prior_deviation**2))
 
-    scale, unit_findings = _effort_scale(model, training, effort_scale)
-    rows = training.rows(model, scale)
-    found.check_rows(model, rows)
+    scale = np.ones(model.n) if effort_scale is None else given_effort_scale(model, effort_scale)
+    efforts = examined(model, training.rows(model, scale))
+    is_assumed = effort_scale is None and bool((efforts.effort_scale != 1.0).any())
+    if is_assumed:
+        scale = efforts.effort_scale
+    drives = _Balance.of(model, efforts, balance)
+    rows = drives.rows(training, model, scale)
     report(0.1, 'first estimate')
     baseline = fitted(model, rows, prior, DriveTerms(), rounds=_BASELINE_ROUNDS)
-    if unit_findings:
+    if is_assumed and any(each.unit == 'scaled' for each in efforts.joints):
         for _ in range(_UNIT_ROUNDS):
-            refined = refined_effort_scale(scale, rows, baseline)
-            rows = [replace(each, effort=each.effort * (refined / scale)) for each in rows]
-            scale = refined
+            scale = refined_effort_scale(scale, rows, baseline)
+            rows = drives.rows(training, model, scale)
             baseline = fitted(model, rows, prior, DriveTerms(), start=baseline, rounds=1)
-        assumed = tuple(float(f'{x:.4g}') for x in scale)
-        unit_findings = tuple(replace(each, value=assumed) for each in unit_findings)
 
     report(0.2, 'choosing the friction')
     validator = CrossValidation(model, rows, prior, baseline)
@@ -139,7 +147,7 @@ def identify(
         model, rows, prior, validator, best, base_tilt
     )
     if tilt.any():
-        rows = training.rows(tilted_model, scale)
+        rows = drives.rows(training, tilted_model, scale)
 
     report(0.8, 'estimating')
     fit = fitted(tilted_model, rows, prior, best.terms, start=baseline)
@@ -148,8 +156,9 @@ def identify(
         fit = fitted(tilted_model, rows, prior, best.terms, start=fit, robust=True)
     delay, delay_deviation = estimated_delay(tilted_model, rows, prior, fit)
     drive_model, parameters, covariance = _result(
-        model, tilted_model, rows, prior, fit, best, scale
+        model, tilted_model, rows, prior, fit, best, scale, drives.carried
     )
+    drive_model = replace(drive_model, scale_is_assumed=is_assumed)
 
     report(0.9, 'comparing')
     urdf = UrdfWithFriction.fitted(model, training.rows(model, scale))
@@ -168,7 +177,8 @@ def identify(
     all_findings = [
         *(finding for each in (*training.recordings, *held_out) for finding in each.findings),
         *prior_findings,
-        *unit_findings,
+        *of_efforts(efforts, scale, is_assumed=is_assumed),
+        *drives.findings(model),
         *training.silent_findings(model),
         *found.of_motion(model, rows),
         *found.of_estimate(fit, parameters, best),
@@ -176,6 +186,7 @@ def identify(
         *found.of_tilt(tilt),
         *found.of_delay(delay, delay_deviation),
         *found.of_validation(errors),
+        *found.of_result(model, drive_model, errors),
     ]
     report(1.0, 'done')
     return Identification(
@@ -209,12 +220,68 @@ def _check(
         raise InvalidArgument('argument prior_deviation', prior_deviation, 'a positive number')
 
 
-def _effort_scale(
-    model: RobotModel, training: TrainingData, given: ArrayLike | None
-) -> tuple[FloatArray, tuple[Finding, ...]]:
-    if given is None:
-        return assumed_effort_scale(model, training.rows(model, np.ones(model.n)))
-    return given_effort_scale(model, given), ()
+@dataclass(frozen=True, eq=False)
+class _Balance:
+    """
+    Gravity that something else than the drives carries.
+
+    Attributes
+    ----------
+    carried : array, shape (n,)
+        What is missing in the efforts, constant [N m or N]; the drives' offsets take it.
+    is_left_out : array of bool, shape (n,)
+        Joints whose gravity is missing and not constant: their efforts say nothing of the bodies.
+    """
+
+    carried: FloatArray
+    is_left_out: np.ndarray
+
+    @classmethod
+    def of(cls, model: RobotModel, efforts: EffortFindings, given: ArrayLike | None) -> _Balance:
+        """
+        Return what the user says, or what the efforts lack.
+
+        Raises
+        ------
+        NonFiniteValue, InvalidArgument
+            Of what is given; or most joints have no gravity in their efforts.
+        """
+        if given is not None:
+            carried = checked_per_joint('balance', given, model.n)
+            return cls(carried, np.zeros(model.n, dtype=bool))
+        carried = np.array([each.carried for each in efforts.joints])
+        removed = np.array([each.gravity == 'removed' for each in efforts.joints])
+        left_out = removed & (carried == 0.0)
+        included = sum(each.gravity == 'included' for each in efforts.joints)
+        if left_out.sum() > included:
+            raise InvalidArgument(
+                'effort',
+                Phrase(
+                    'without gravity on '
+                    + ', '.join(repr(model.joint_names[j]) for j in np.flatnonzero(left_out))
+                ),
+                'all that the drives make: where a driver takes its own gravity from it, identify '
+                'with --effort-without-gravity (with_driver_gravity); where springs carry it, '
+                'give balance',
+            )
+        return cls(carried, left_out)
+
+    def rows(self, training: TrainingData, model: RobotModel, scale: FloatArray) -> list[Rows]:
+        """Return the rows of all stretches, with what is missing in the efforts."""
+        return [
+            replace(each, effort=each.effort + self.carried, used=each.used & ~self.is_left_out)
+            for each in training.rows(model, scale)
+        ]
+
+    def findings(self, model: RobotModel) -> Iterator[Finding]:
+        """Yield which joints were left out."""
+        for j in np.flatnonzero(self.is_left_out):
+            element = f'joint {model.joint_names[j]!r}'
+            message = (
+                f'{element} was left out: its effort has no gravity in it, which a spring may '
+                'carry; its friction is unknown'
+            )
+            yield warning('joint_left_out', element, 0.0, message)
 
 
 def _chosen(
@@ -237,7 +304,10 @@ def _result(
     fit: Fit,
     best: Score,
     scale: FloatArray,
+    carried: FloatArray,
 ) -> tuple[DriveModel, tuple, FloatArray]:
+    coefficients = fit.drive.copy()
+    coefficients[:, fit.terms.names.index('offset')] -= carried
     deviation = drive_deviation(fit.terms, model, prior, rows).ravel()
     nothing = Problem(
         factor=np.zeros((1, fit.layout.size)),
@@ -254,7 +324,7 @@ def _result(
         rotor_inertia=coefficient('Ia'),
         viscous_friction=coefficient('Fv'),
         coulomb_friction=coefficient('Fc'),
-        effort_offset=coefficient('offset'),
+        effort_offset=coefficient('offset') - carried,
         friction_curve=np.stack([coefficient('c1'), coefficient('c2')], axis=1),
         load_friction=coefficient('mu'),
     )
@@ -264,7 +334,7 @@ def _result(
     drive_model = DriveModel(
         model=identified,
         terms=fit.terms,
-        coefficients=_frozen(fit.drive.copy()),
+        coefficients=_frozen(coefficients),
         base=base,
         covariance=_frozen(covariance),
         residual=_frozen(best.deviation),

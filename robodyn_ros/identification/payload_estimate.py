@@ -17,13 +17,14 @@ from numpy.typing import ArrayLike
 from robodyn_ros.description.records import Finding, differs_from_zero, note, warning
 from robodyn_ros.errors import InsufficientRecording, Phrase
 from robodyn_ros.identification.drive_terms import DriveTerms
-from robodyn_ros.identification.effort_scale import given_effort_scale
+from robodyn_ros.identification.effort_examination import given_effort_scale
 from robodyn_ros.identification.estimator import Estimate, Problem, estimate
 from robodyn_ros.identification.fit import first_noise
 from robodyn_ros.identification.identification import Identification
 from robodyn_ros.identification.identify import identify
 from robodyn_ros.identification.noise import Noise, typical
 from robodyn_ros.identification.preparation import band_with_cutoff, even_samples, states_of
+from robodyn_ros.identification.prior import BODIES_DEVIATION, LOAD_REACH
 from robodyn_ros.identification.progress import Progress, reporting
 from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.identification.regression import Regression
@@ -46,7 +47,6 @@ _IDENTIFYING = 0.9  # of the time, where the arm is identified first
 # The prior keeps an inertia sane that only gravity excites; it hardly holds mass and centre.
 _STRENGTH = 0.05
 _RADIUS = 0.06  # of gyration of a kilogram [m]
-_REACH = 0.3  # m
 _LEAST_MASS = 0.01  # kg
 _LOOSE = 100.0
 _CERTAIN = 3.0
@@ -202,7 +202,7 @@ def _prior(factor: FloatArray, target: FloatArray, friction: FloatArray) -> Floa
     solution = np.linalg.lstsq(matrix, right, rcond=None)[0]
     mass = max(float(solution[3]), _LEAST_MASS)
     center = solution[:3] / mass
-    center *= min(1.0, _REACH / max(float(np.linalg.norm(center)), 1e-12))
+    center *= min(1.0, LOAD_REACH / max(float(np.linalg.norm(center)), 1e-12))
     radius = _RADIUS * mass ** (1.0 / 3.0)
     result = np.empty((1, 4, 4))
     result[0, :3, :3] = mass * (radius**2 * np.eye(3) + np.outer(center, center))
@@ -222,11 +222,20 @@ def _result(
     about_center = inertia_tensor(parameters) - mass * (
         center @ center * np.eye(3) - np.outer(center, center)
     )
-    mass_deviation = float(np.linalg.norm(own[9]))
+    # The unit is a factor on mass and inertia, and none on the centre.
+    systematic = arm.scale_deviation * mass
+    mass_deviation = float(np.hypot(np.linalg.norm(own[9]), systematic))
     center_deviation = np.linalg.norm(of_center, axis=1)
     prior_inertia = _RADIUS**2 * mass ** (5.0 / 3.0)
     inertia_deviation = inertia_tensor(np.concatenate([np.linalg.norm(own[:6], axis=1), 4 * [0]]))
     findings = []
+    if systematic:
+        message = (
+            "the unit of the efforts comes from the URDF's masses: the payload of "
+            f'{mass:.3g} kg is as far off as they are, {systematic:.2g} kg if by '
+            f'{arm.scale_deviation:.0%}; robodyn gains measures the unit'
+        )
+        findings.append(warning('payload_unit', 'payload', float(f'{systematic:.2g}'), message))
     if mass < _CERTAIN * mass_deviation:
         message = f'the payload of {mass:.3g} kg is not distinguishable from zero'
         findings.append(warning('no_payload', 'payload', mass, message))
@@ -275,12 +284,15 @@ class _KnownArm:
     terms : DriveTerms
     coefficients : array, shape (n, terms.count)
     effort_scale : array, shape (n,)
+    scale_deviation : float
+        Common to all joints, relative: how far the URDF's masses may be off, where they gave it.
     """
 
     model: RobotModel
     terms: DriveTerms
     coefficients: FloatArray
     effort_scale: FloatArray
+    scale_deviation: float
 
     @classmethod
     def of(cls, given: RobotModel | Identification, effort_scale: ArrayLike | None) -> _KnownArm:
@@ -289,9 +301,10 @@ class _KnownArm:
             drive = given.drive_model
             model, terms, scale = given.model, drive.terms, drive.effort_scale
             coefficients = drive.coefficients
+            deviation = BODIES_DEVIATION if drive.scale_is_assumed else 0.0
         else:
             model, terms = checked_model(given), DriveTerms(curve=True, load=True)
-            scale = np.ones(model.n)
+            scale, deviation = np.ones(model.n), 0.0
             coefficients = np.column_stack(
                 [
                     model.rotor_inertia,
@@ -303,8 +316,8 @@ class _KnownArm:
                 ]
             )
         if effort_scale is not None:
-            scale = given_effort_scale(model, effort_scale)
-        return cls(model, terms, coefficients, scale)
+            scale, deviation = given_effort_scale(model, effort_scale), 0.0
+        return cls(model, terms, coefficients, scale, deviation)
 
     @property
     def stiction(self) -> FloatArray:

@@ -81,6 +81,8 @@ class DriveModel(Record):
         Cross-validated rms error [N m or N].
     effort_scale : array, shape (n,)
         [N m or N] for a unit of the effort.
+    scale_is_assumed : bool
+        Whether ``effort_scale`` comes from the URDF's masses, and is as far off as they are.
     """
 
     model: RobotModel
@@ -90,6 +92,7 @@ class DriveModel(Record):
     covariance: FloatArray
     residual: FloatArray
     effort_scale: FloatArray
+    scale_is_assumed: bool = False
 
     def torques(self, rows: Rows) -> tuple[FloatArray, FloatArray]:
         """Return the torque at the rows and its standard deviation, shape (K, n) [N m or N]."""

@@ -18,6 +18,10 @@ from robodyn_ros.description.records import Finding, warning
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray, parameters_of_pseudo_inertia, pseudo_inertia
 
+# How far the URDF's bodies are thought to be off, relative.
+BODIES_DEVIATION = 0.25
+# How far a load's mass may be from the tip link's origin [m].
+LOAD_REACH = 0.3
 # A body's smallest radius of gyration, over which its mass is spread along any direction [m]: of a
 # link whose inertia is that of a body, and of one whose inertia tells nothing.
 _LEAST_RADIUS = 0.02

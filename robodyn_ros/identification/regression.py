@@ -15,7 +15,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from robodyn_ros.identification.factors import triangular_factor
+from robodyn_ros.identification.noise import autocorrelation_time
 from robodyn_ros.spatial import FloatArray
+
+# No friction, no gravity of a URDF has a shape that is known better than to this: columns that
+# differ by less cannot be told from one another.
+ONE_AND_THE_SAME = 0.01
+# A coefficient has a part in what they have in common from this on.
+_SHARED = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,3 +116,37 @@ class Regression:
         """Return what coefficients (c,) and (n, p) leave, shape (K, n): zero without weight."""
         left = self.effort - self.common @ common - (self.own * own).sum(axis=-1)
         return np.where(self.weight > 0, left, 0.0)
+
+
+def least_squares(columns: FloatArray, effort: FloatArray) -> tuple[FloatArray, FloatArray, float]:
+    """
+    Return coefficients (c,) of one joint's columns, their deviations, and the relative residual.
+
+    Columns of zeros have no coefficient. What columns have in common that are one and the same to
+    a hundredth, gravity on a lift and the offset of its drive for example, is shared among them,
+    and their deviations are infinite.
+
+    Parameters
+    ----------
+    columns : array, shape (K, c)
+    effort : array, shape (K,)
+    """
+    size = np.linalg.norm(columns, axis=0)
+    kept = np.flatnonzero(size > 1e-9 * size.max())
+    scaled = columns[:, kept] / size[kept]
+    basis, triangle = np.linalg.qr(scaled)  # the SVD of many rows may fail to converge
+    left, singular, right = np.linalg.svd(triangle, full_matrices=False)
+    left = basis @ left
+    known = singular > ONE_AND_THE_SAME * singular[0]
+    inverse = right[known].T / singular[known]
+    solution = inverse @ (left[:, known].T @ effort)
+    residual = effort - scaled @ solution
+    rows = np.ones((len(effort), 1), dtype=bool)
+    correlation = float(autocorrelation_time([residual[:, None]], [rows])[0])
+    variance = residual @ residual / max(len(effort) - len(kept), 1) * correlation
+    deviation = np.sqrt(variance * (inverse**2).sum(axis=1))
+    deviation[np.abs(right[~known]).max(axis=0, initial=0.0) > _SHARED] = np.inf
+    coefficients, deviations = np.zeros(columns.shape[1]), np.zeros(columns.shape[1])
+    coefficients[kept], deviations[kept] = solution / size[kept], deviation / size[kept]
+    whole = max(float(np.linalg.norm(effort)), 1e-300)
+    return coefficients, deviations, float(np.linalg.norm(residual)) / whole

@@ -409,7 +409,7 @@ def test_words_that_an_argument_takes_are_its_type():
 
 IDENTIFICATION = {
     'identify': "model, recordings, *, validation=(), friction='auto', base_tilt='auto',"
-    ' effort_scale=None, prior_deviation=0.25, progress=None',
+    ' effort_scale=None, balance=None, prior_deviation=0.25, progress=None',
     'excitation': 'model, duration, *, harmonics=5, limits=None, obstacles=(), margin=0.05,'
     ' tip_height=None, friction_motion=False, poses=0, seed=0, prior_deviation=0.25, noise=None,'
     ' progress=None',
