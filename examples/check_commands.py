@@ -106,7 +106,8 @@ def demonstration(output: Path) -> None:
     folder = Path(tempfile.mkdtemp())
     urdf = folder / 'arm.urdf'
     urdf.write_text(DRIVEN_ARM, encoding='utf-8')
-    model = RobotModel.from_urdf(urdf)
+    # A URDF has no rotors: these are known to be as good as none.
+    model = RobotModel.from_urdf(urdf).with_rotor_inertia([1e-9, 1e-9])
     namespace = f'/commands_{os.getpid()}'
     simulator = NodeProcess(
         'simulator_node',

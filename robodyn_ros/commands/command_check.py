@@ -52,4 +52,7 @@ def _words(model: RobotModel, found: CommandCheck) -> Iterator[str]:
     yield 'For the parameters of the node:'
     if found.order != model.joint_names:
         yield f'joints: [{", ".join(json.dumps(name) for name in found.order)}]'
+    if not found.command_scale:
+        yield 'No command_scale: not every scale is known.'
+        return
     yield f'command_scale: [{", ".join(f"{value:.4g}" for value in found.command_scale)}]'

@@ -10,7 +10,7 @@ torque the motion took, and that torque is the command times its scale, less fri
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 from robodyn_ros.arguments import checked_array, checked_number, checked_per_joint
 from robodyn_ros.description.records import Finding, note, warning
 from robodyn_ros.dynamics import coriolis_matrix, gravity_torque, mass_matrix
+from robodyn_ros.dynamics.friction import CURVE_VELOCITIES
 from robodyn_ros.errors import InsufficientRecording, InvalidArgument, Phrase
 from robodyn_ros.identification.preparation import (
     STANDSTILL,
@@ -52,6 +53,7 @@ _SIGN_CUTOFF, _RATE_PART = 20.0, 0.4
 _LEAST_SLIDE, _LEAST_TIME = 6, 0.02
 _LEAST_WAY = 0.003
 _TEST_FUNCTIONS = 3
+_POSITIONS = 200  # in which the inertia of a joint is looked at
 # Slides that tell something of a joint; a scale that is less certain than this is unknown.
 _LEAST_SLIDES, _UNKNOWN = 6, 0.1
 # A scale is not one where it is off by so much, and so many deviations; deviations over this are
@@ -279,9 +281,13 @@ class JointCommand(Record):
     joint : str
     channel : str
         The joint whose command moves this one; empty where unknown, and the rest is NaN.
+    sign : int
+        1, -1 where the drive is reversed, 0 where unknown.
     scale, deviation : float
-        Torque for a unit of the command [N m or N], negative where the drive is reversed. The
-        deviation is that of the regression, without the error of the model's inertia.
+        Torque for a unit of the command [N m or N], negative where the drive is reversed; NaN
+        where it is unknown, as that of a joint is whose rotor's inertia is unknown and matters.
+        The deviation holds what a lag of the drive may take from it, as long as the delay; not
+        the error of the model's inertia.
     friction : float
         Coulomb friction that was found beside it [N m or N].
     delay : float
@@ -290,17 +296,11 @@ class JointCommand(Record):
 
     joint: str
     channel: str
+    sign: int
     scale: float
     deviation: float
     friction: float
     delay: float
-
-    _keys = {'sign': 'sign'}
-
-    @property
-    def sign(self) -> int:
-        """1, -1 where the drive is reversed, 0 where unknown."""
-        return 0 if not self.channel else int(np.sign(self.scale))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -320,7 +320,9 @@ class CommandCheck(Record):
 
     def __repr__(self) -> str:
         each = ', '.join(
-            f'{x.joint}: {x.scale:.4g} ± {x.deviation:.2g}' if x.channel else f'{x.joint}: ?'
+            f'{x.joint}: ?'
+            if np.isnan(x.scale)
+            else f'{x.joint}: {x.scale:.4g} ± {x.deviation:.2g}'
             for x in self.joints
         )
         return f'CommandCheck({each})'
@@ -341,8 +343,14 @@ class CommandCheck(Record):
 
     @property
     def command_scale(self) -> tuple[float, ...]:
-        """Command for a unit of torque, in that ``order``, for the parameter of this name."""
+        """
+        Command for a unit of torque, in that ``order``, for the parameter of this name.
+
+        Empty: a scale, or the order, is unknown.
+        """
         scale = {each.joint: each.scale for each in self.joints}
+        if np.isnan([*scale.values()]).any():
+            return ()
         return tuple(1.0 / scale[name] for name in self.order)
 
 
@@ -372,8 +380,8 @@ def check_commands(model: RobotModel, recordings: Recording | Sequence[Recording
     While a joint slides one way, its momentum p = M qd obeys dp/dt = s (u - d du/dt) + C^T qd - g
     - Fc sign(qd) - Fv qd + c. Multiplied by functions that vanish where the slide begins and ends,
     and integrated by parts, this needs no acceleration, and nothing of where the joint stuck. The
-    scale s, the delay d, Fc, Fv and c are those of least squares; the channel is the one that
-    leaves the smallest residual.
+    scale s, the delay d, Fc, Fv, a curve of friction and c are those of least squares; the channel
+    is the one that leaves the smallest residual. If the delay is a lag, it takes (w d)² of a sine.
 
     References
     ----------
@@ -391,7 +399,11 @@ def check_commands(model: RobotModel, recordings: Recording | Sequence[Recording
         raise InsufficientRecording(
             'recording', Phrase('no joint that slides'), 'a larger command'
         )
-    joints = tuple(_joint_command(model, j, mine) for j, mine in enumerate(slides))
+    rate = np.max([_rates(each) for each in given], axis=0)
+    own = np.concatenate([_own_inertia(model, each) for each in given]).mean(axis=0)
+    joints = tuple(
+        _joint_command(model, j, mine, rate, float(own[j])) for j, mine in enumerate(slides)
+    )
     return CommandCheck(
         joints,
         (*(finding for each in given for finding in each.findings), *_findings(model, joints)),
@@ -400,10 +412,11 @@ def check_commands(model: RobotModel, recordings: Recording | Sequence[Recording
 
 def _slides(model: RobotModel, stretch: EvenSamples) -> list[list[FloatArray]]:
     """
-    Return the equations of each joint's slides, each array, shape (functions, 1 + n + 3 + n).
+    Return the equations of each joint's slides, each array, shape (functions, 1 + n + 4 + n + 1).
 
     The change of momentum that is not C^T qd - g; then the integrals of the commands, of minus the
-    direction, of minus the velocity, of one, and of minus the commands' slope.
+    direction, of minus the velocity, of minus friction's curve, of one, of minus the commands'
+    slope, and of what a rotor of 1 kg m² or kg adds to the first.
     """
     step, n = 1.0 / stretch.rate, model.n
     cutoff = min(_SIGN_CUTOFF, _RATE_PART * stretch.rate)
@@ -429,6 +442,7 @@ def _slides(model: RobotModel, stretch: EvenSamples) -> list[list[FloatArray]]:
                     stretch.effort[part],
                     -direction[part, j],
                     -qd[part, j],
+                    -np.tanh(qd[part, j] / CURVE_VELOCITIES[0]),
                     np.ones(len(part)),
                 ]
             )
@@ -440,15 +454,33 @@ def _slides(model: RobotModel, stretch: EvenSamples) -> list[list[FloatArray]]:
                 slope *= np.pi / duration
                 left = -(slope @ momentum) - value @ other
                 late = slope @ stretch.effort[part]  # minus the integral of the commands' slope
-                row = np.array([left, *(value @ columns), *late])
+                row = np.array([left, *(value @ columns), *late, -(slope @ raw[part, j])])
                 rows.append(step / np.sqrt(duration) * row)
             result[j].append(np.array(rows))
     return result
 
 
-def _joint_command(model: RobotModel, joint: int, slides: Sequence[FloatArray]) -> JointCommand:
+def _rates(recording: Recording) -> FloatArray:
+    """Return how fast the commands change (n,), as the angular frequency of a sine [rad/s]."""
+    size = np.maximum(recording.effort.std(axis=0), 1e-300)
+    return np.gradient(recording.effort, recording.time, axis=0).std(axis=0) / size
+
+
+def _own_inertia(model: RobotModel, recording: Recording) -> FloatArray:
+    """Return what each joint turns in some of the positions, shape (K, n) [kg m² or kg]."""
+    every = max(1, len(recording.time) // _POSITIONS)
+    return np.diagonal(mass_matrix(model, recording.position[::every]), axis1=1, axis2=2)
+
+
+def _joint_command(
+    model: RobotModel,
+    joint: int,
+    slides: Sequence[FloatArray],
+    rate: FloatArray,
+    own_inertia: float,
+) -> JointCommand:
     name, nan = model.joint_names[joint], float('nan')
-    unknown = JointCommand(name, '', nan, nan, nan, nan)
+    unknown = JointCommand(name, '', 0, nan, nan, nan, nan)
     if len(slides) < _LEAST_SLIDES:
         return unknown
     fits = [_fit(slides, channel, model.n) for channel in range(model.n)]
@@ -456,20 +488,35 @@ def _joint_command(model: RobotModel, joint: int, slides: Sequence[FloatArray]) 
     (scale, deviation), friction, late, residual = fits[channel]
     if not np.isfinite(residual) or deviation > _UNKNOWN * abs(scale):
         return unknown
-    return JointCommand(name, model.joint_names[channel], scale, deviation, friction, late / scale)
+    found = JointCommand(name, model.joint_names[channel], int(np.sign(scale)), nan, nan, nan, nan)
+    if model.rotor_inertia[joint] == 0.0:
+        # A rotor as heavy as what it turns is usual behind a gear.
+        heavier = _fit(slides, channel, model.n, rotor=own_inertia)[0][0]
+        if abs(heavier - scale) > _OFF * abs(scale):
+            return found
+    delay = late / scale
+    lag = abs(scale) * (float(rate[channel]) * delay) ** 2
+    return replace(
+        found,
+        scale=scale,
+        deviation=float(np.hypot(deviation, lag)),
+        friction=friction,
+        delay=delay,
+    )
 
 
 def _fit(
-    slides: Sequence[FloatArray], channel: int, n: int
+    slides: Sequence[FloatArray], channel: int, n: int, rotor: float = 0.0
 ) -> tuple[tuple[float, float], float, float, float]:
     """
     Return scale and deviation, Coulomb friction, scale times delay, and the residual.
 
-    As if this channel moved the joint. The deviation is robust: the equations of one slide share
-    what the model lacks there.
+    As if this channel moved the joint, and its rotor were heavier than the model has it. The
+    deviation is robust: the equations of one slide share what the model lacks there.
     """
     rows = np.concatenate(slides)
-    matrix, target = rows[:, [1 + channel, n + 1, n + 2, n + 3, n + 4 + channel]], rows[:, 0]
+    own = [1 + channel, *range(n + 1, n + 5), n + 5 + channel]
+    matrix, target = rows[:, own], rows[:, 0] + rotor * rows[:, -1]
     size = np.linalg.norm(matrix, axis=0)
     if not size.all() or len(slides) <= matrix.shape[1]:
         return (np.nan, np.nan), np.nan, np.nan, np.inf
@@ -483,7 +530,7 @@ def _fit(
     return (
         (float(solution[0]), float(deviation[0])),
         float(solution[1]),
-        float(solution[4]),
+        float(solution[5]),
         float(np.linalg.norm(errors)),
     )
 
@@ -503,12 +550,20 @@ def _findings(model: RobotModel, joints: Sequence[JointCommand]) -> Iterator[Fin
             )
             yield note('command_undecided', element, _rounded(each.deviation), message)
             continue
-        scale, unit = _rounded(each.scale), 'N' if prismatic else 'N m'
-        size = f'{each.scale:.4g} ± {each.deviation:.2g} {unit}'
         if each.channel != each.joint:
             message = f'{element} is that of {each.channel!r}: the order of the commands is wrong'
             message += '; parameter joints'
-            yield warning('command_order', element, scale, message)
+            yield warning('command_order', element, _rounded(each.scale), message)
+        if np.isnan(each.scale):
+            message = f'{element} has the wrong sign' if each.sign < 0 else element
+            message += (
+                ' has an unknown scale: the inertia of the rotor, behind a gear a large part of '
+                'what moves, is not in the model; give the rotor inertia'
+            )
+            yield warning('rotor_unknown', element, each.sign, message)
+            continue
+        scale, unit = _rounded(each.scale), 'N' if prismatic else 'N m'
+        size = f'{each.scale:.4g} ± {each.deviation:.2g} {unit}'
         if each.scale < 0:
             message = f'{element} has the wrong sign: 1 unit = {size}'
             message += '; a negative command_scale'
@@ -526,12 +581,6 @@ def _findings(model: RobotModel, joints: Sequence[JointCommand]) -> Iterator[Fin
                 'or join several recordings'
             )
             yield note('command_uncertain', element, _rounded(part), message)
-    if not model.rotor_inertia.any():
-        message = (
-            'the model has no rotor inertia: behind a gear it is a large part of what moves, and '
-            'the scales are too small without it'
-        )
-        yield note('no_rotor_inertia', 'model', 0.0, message)
 
 
 def _rounded(value: float) -> float:

@@ -13,6 +13,8 @@ from robodyn_ros import RobotModel
 from robodyn_ros.errors import InsufficientRecording, InvalidArgument, NonFiniteValue
 from robodyn_ros.identification import CommandProbe, Recording, check_commands
 
+# Its rotor is known, and as good as nothing.
+PENDULUM_WITHOUT_GEAR = RobotModel.from_urdf(PENDULUM).with_rotor_inertia([1e-9])
 DRAWS = [(name, seed) for seed in range(5) for name in ('panda', 'ur5')]
 
 
@@ -36,7 +38,7 @@ def test_scale_sign_and_order_of_drawn_drives_are_found(name, seed):
 
 @pytest.mark.parametrize('scale', [12.0, -0.05])
 def test_the_scale_of_a_pendulum_is_that_of_the_closed_form(scale):
-    model = RobotModel.from_urdf(PENDULUM)
+    model = PENDULUM_WITHOUT_GEAR
     (only,) = check_commands(model, sliding(model, scale)).joints
     assert only.scale == pytest.approx(scale, rel=5e-3)
     assert only.friction == pytest.approx(1.5, rel=0.02)
@@ -45,23 +47,43 @@ def test_the_scale_of_a_pendulum_is_that_of_the_closed_form(scale):
 
 
 def test_a_late_torque_is_told_apart_from_a_wrong_scale():
-    model = RobotModel.from_urdf(PENDULUM)
+    model = PENDULUM_WITHOUT_GEAR
     (only,) = check_commands(model, sliding(model, 2.0, late=0.003)).joints
     assert only.scale == pytest.approx(2.0, rel=0.01)
     assert only.delay == pytest.approx(0.003, rel=0.15)
 
 
 def test_the_findings_have_what_to_copy():
-    model = RobotModel.from_urdf(PENDULUM)
+    model = PENDULUM_WITHOUT_GEAR
     found = check_commands(model, sliding(model, -0.5))
-    assert {'command_inverted', 'command_scaled', 'no_rotor_inertia'} == {
-        each.code for each in found.findings
-    }
+    assert {'command_inverted', 'command_scaled'} == {each.code for each in found.findings}
     (scaled,) = (each for each in found.findings if each.code == 'command_scaled')
     assert f'command_scale {found.command_scale[0]:.4g}' in str(scaled)
-    good = check_commands(model.with_rotor_inertia([1e-6]), sliding(model, 1.0))
+    good = check_commands(model, sliding(model, 1.0))
     assert not good.findings
     assert good.order == ('j1',)
+
+
+def test_no_scale_is_told_of_a_joint_whose_rotor_is_unknown_and_matters():
+    geared = RobotModel.from_urdf(PENDULUM)  # no rotor in it: unknown
+    found = check_commands(geared, sliding(geared, -0.5))
+    (only,) = found.joints
+    assert (only.channel, only.sign) == ('j1', -1)
+    assert np.isnan([only.scale, only.deviation]).all()
+    assert found.command_scale == ()
+    (said,) = found.findings
+    assert (said.code, said.level) == ('rotor_unknown', 'warning')
+    assert 'wrong sign' in str(said)
+
+
+@pytest.mark.slow
+def test_the_deviation_of_a_scale_holds_what_lag_and_friction_of_the_drive_cause():
+    arm = CommandedArm.drawn('panda', 0)
+    probe = CommandProbe(arm.model, largest=arm.model.effort_limits.max())
+    found = check_commands(arm.model, arm.probed(probe, lag=0.008, breakaway=0.3))
+    for each, scale in zip(found.joints, arm.scale, strict=True):
+        assert abs(each.scale - scale) < 2.0 * each.deviation
+        assert each.deviation < 0.03 * abs(scale)
 
 
 def test_an_arm_that_stays_where_it_is_tells_nothing():

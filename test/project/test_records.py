@@ -103,8 +103,8 @@ def loaded():
         'identification': Identification(
             model, drive_model, (), TABLE, TIME, TIME, 0.1, 0.1, (), (), (), 5.0, True, ''
         ),
-        'joint command': JointCommand('j1', 'j2', -2.0, 0.1, 0.5, 0.001),
-        'command check': CommandCheck((JointCommand('j1', 'j1', 2.0, 0.1, 0.5, 0.0),), ()),
+        'joint command': JointCommand('j1', 'j2', -1, -2.0, 0.1, 0.5, 0.001),
+        'command check': CommandCheck((JointCommand('j1', 'j1', 1, 2.0, 0.1, 0.5, 0.0),), ()),
         'joint effort': JointEffort('j1', 'torque', 1.0, 0.1, 'included', 'none', *[0.0] * 5),
         'effort findings': EffortFindings(
             (JointEffort('j1', 'torque', 1.0, 0.1, 'included', 'removed', *[0.0] * 5),),

@@ -67,17 +67,28 @@ class CommandedArm:
         sensors = Sensors(1e-4, 1e-3, seed=seed)
         return cls(model.with_rotor_inertia(rotors), simulation, sensors, scale, order)
 
-    def probed(self, probe: CommandProbe) -> Recording:
-        """Return the recording of the whole experiment, commands as efforts."""
+    def probed(
+        self, probe: CommandProbe, *, lag: float = 0.0, breakaway: float = 0.0
+    ) -> Recording:
+        """
+        Return the recording of the whole experiment, commands as efforts.
+
+        A drive's torque may lag [s], and friction be larger where a joint hardly moves (Stribeck),
+        by a part of 3 % of the effort limit.
+        """
         simulation, rows = self.simulation, []
-        command = np.zeros(self.model.n)
+        command, torque = np.zeros((2, self.model.n))
+        kept = np.exp(-TIME_STEP / lag) if lag else 0.0
+        more = breakaway * 0.03 * self.model.effort_limits
         while not probe.is_over:
             position, velocity, _ = self.sensors.measured(
                 simulation.position, simulation.velocity, command
             )
             command = probe.command(simulation.time, position)
             rows.append((simulation.time, position, velocity, command))
-            simulation.step(self.scale * command[self.order])
+            torque = kept * torque + (1.0 - kept) * self.scale * command[self.order]
+            slow = np.exp(-((simulation.velocity / 0.08) ** 2))
+            simulation.step(torque - more * slow * np.tanh(simulation.velocity / 0.005))
         return Recording(self.model.joint_names, *map(np.array, zip(*rows)))
 
 
