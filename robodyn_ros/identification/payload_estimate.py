@@ -224,7 +224,8 @@ def _result(
     )
     # The unit is a factor on mass and inertia, and none on the centre.
     systematic = arm.scale_deviation * mass
-    mass_deviation = float(np.hypot(np.linalg.norm(own[9]), systematic))
+    random = float(np.linalg.norm(own[9]))
+    mass_deviation = float(np.hypot(random, systematic))
     center_deviation = np.linalg.norm(of_center, axis=1)
     prior_inertia = _RADIUS**2 * mass ** (5.0 / 3.0)
     inertia_deviation = inertia_tensor(np.concatenate([np.linalg.norm(own[:6], axis=1), 4 * [0]]))
@@ -239,14 +240,12 @@ def _result(
     if mass < _CERTAIN * mass_deviation:
         message = f'the payload of {mass:.3g} kg is not distinguishable from zero'
         findings.append(warning('no_payload', 'payload', mass, message))
-    elif mass_deviation > _POORLY_KNOWN * mass or center_deviation.max() > _POOR_CENTER:
+    elif random > _POORLY_KNOWN * mass or center_deviation.max() > _POOR_CENTER:
         message = (
-            f'the payload is uncertain, by {mass_deviation:.2g} kg and '
+            f'the payload is uncertain, by {random:.2g} kg and '
             f'{1e3 * center_deviation.max():.2g} mm of its centre: add the poses, or a motion'
         )
-        findings.append(
-            warning('payload_uncertain', 'payload', float(f'{mass_deviation:.2g}'), message)
-        )
+        findings.append(warning('payload_uncertain', 'payload', float(f'{random:.2g}'), message))
     if np.diagonal(inertia_deviation).max() > prior_inertia:
         message = (
             f"the payload's inertia is a guess of {prior_inertia:.2g} kg m²: the motion "
