@@ -21,7 +21,7 @@ from robodyn_ros.identification.factors import triangular_factor
 from robodyn_ros.identification.findings import check_rows
 from robodyn_ros.identification.noise import autocorrelation_time, rms
 from robodyn_ros.identification.parameters import bare_base_parameters
-from robodyn_ros.identification.recording import Recording, checked_recordings
+from robodyn_ros.identification.recording import Recording, checked_recordings, findings_of
 from robodyn_ros.identification.rows import Rows, TrainingData, payload_columns
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.record import Record
@@ -159,7 +159,10 @@ def identify_drive_gains(
         gain * deviation,
         known,
         center,
-        tuple(_findings(model, deviation, known, is_relative=is_relative, converged=converged)),
+        (
+            *findings_of(training.recordings),
+            *_findings(model, deviation, known, is_relative=is_relative, converged=converged),
+        ),
         converged,
     )
 

@@ -9,7 +9,7 @@ payload's ten parameters.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -25,7 +25,7 @@ from robodyn_ros.identification.identify import identify
 from robodyn_ros.identification.noise import autocorrelation_time, rms
 from robodyn_ros.identification.preparation import band_with_cutoff, even_samples, states_of
 from robodyn_ros.identification.progress import Progress, reporting
-from robodyn_ros.identification.recording import Recording, checked_recordings
+from robodyn_ros.identification.recording import Recording, checked_recordings, findings_of
 from robodyn_ros.identification.rows import (
     Rows,
     payload_columns,
@@ -190,6 +190,8 @@ def identify_payload(
         parameters = found.inertial_parameters[0]
         noise = regression.noise(parameters, found.others)
     result = _result(arm, regression, found, noise)
+    given = [*recordings, *(checked_recordings('unloaded', unloaded) if unloaded else ())]
+    result = replace(result, findings=(*findings_of(given), *result.findings))
     report(1.0, 'done')
     return result
 
