@@ -15,6 +15,7 @@ from robodyn_ros.commands.options import (
     OutputFile,
     PerJoint,
     command,
+    lines_of,
     of_joints,
     written,
 )
@@ -22,7 +23,7 @@ from robodyn_ros.control.contact_thresholds import contact_thresholds as thresho
 from robodyn_ros.control.contact_thresholds import observed_recording
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.identification import Identification
-from robodyn_ros.identification.recording import recording_of_file
+from robodyn_ros.identification.recording import findings_of, recording_of_file
 from robodyn_ros.record import Table, quantity
 
 
@@ -83,6 +84,7 @@ def contact_thresholds(
         for joint, side, *both in zip(joints, model.dh.prismatic, moving, stationary, strict=True)
     ]
     lines = [Table(('joint', 'moving', 'stationary'), rows).text()]
+    lines += lines_of(findings_of(recorded))
     if output is not None:
         document = {'/**': {'ros__parameters': parameters}}
         text = yaml.safe_dump(document, default_flow_style=None, sort_keys=False)

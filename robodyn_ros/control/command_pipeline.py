@@ -48,6 +48,7 @@ from robodyn_ros.control.tip_target import (
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import Overload, Phrase, RejectedTrajectory
 from robodyn_ros.model import force_unit, position_unit
+from robodyn_ros.motions.possible_positions import velocity_error
 from robodyn_ros.spatial import FloatArray
 
 _T = TypeVar('_T')
@@ -921,17 +922,7 @@ class CommandPipeline:
 
     def _velocity(self, joint: int, ratio: float) -> str:
         """Return what is wrong with a velocity that is ``ratio`` times that of the positions."""
-        if -1.5 < ratio < -0.6:
-            how = 'has the wrong sign'
-        elif abs(ratio) < 0.2:
-            how = 'is zero while it moves'
-        elif 50.0 < ratio < 65.0:  # 57.3 degrees are a radian
-            how = 'is in degrees'
-        elif np.isfinite(ratio):
-            how = f'is {ratio:.2g} times the change of its position'
-        else:
-            how = 'is not zero while it stands still'
-        return f'velocity of joint {self._name(joint)!r} {how}'
+        return f'velocity of joint {self._name(joint)!r} {velocity_error(ratio)}'
 
     def _name(self, joint: int) -> str:
         return self._reference_limits.joint_names[joint]

@@ -22,7 +22,7 @@ from robodyn_ros.identification.fit import drive_deviation, first_noise
 from robodyn_ros.identification.noise import Noise, typical
 from robodyn_ros.identification.parameters import bare_base_parameters
 from robodyn_ros.identification.prior import LOAD_REACH, Prior, prior_pseudo_inertia
-from robodyn_ros.identification.recording import Recording, checked_recordings
+from robodyn_ros.identification.recording import Recording, checked_recordings, findings_of
 from robodyn_ros.identification.regression import Regression
 from robodyn_ros.identification.rows import Rows, TrainingData, payload_columns
 from robodyn_ros.model import RobotModel, checked_model
@@ -154,7 +154,10 @@ def identify_drive_gains(
         gain * deviation,
         known,
         center,
-        tuple(_findings(model, deviation, known, is_relative=is_relative, converged=converged)),
+        (
+            *findings_of(training.recordings),
+            *_findings(model, deviation, known, is_relative=is_relative, converged=converged),
+        ),
         converged,
     )
 

@@ -288,6 +288,24 @@ def examined(model: RobotModel, rows: Sequence[Rows]) -> EffortFindings:
     )
 
 
+def effort_doubts(model: RobotModel, rows: Sequence[Rows]) -> tuple[Finding, ...]:
+    """
+    Return what is wrong with efforts of an arm that is known, its unit and its offsets, too.
+
+    Nothing where no joint moves: a pose does not show what an effort is.
+
+    Parameters
+    ----------
+    model : RobotModel
+    rows : sequence of Rows
+        In torques.
+    """
+    if not any((each.used.sum(axis=0) >= LEAST_ROWS).any() for each in rows):
+        return ()
+    own = [replace(each, effort=each.effort - model.effort_offset) for each in rows]
+    return tuple(each for each in examined(model, own).findings if each.level == 'warning')
+
+
 def joint_regressions(model: RobotModel, rows: Sequence[Rows]) -> dict[int, JointRegression]:
     """Return the regression of each joint that moves enough."""
     parts, effort, used = _parts(model, rows)

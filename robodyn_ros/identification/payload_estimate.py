@@ -9,7 +9,7 @@ payload's ten parameters.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from robodyn_ros.description.records import Finding, differs_from_zero, note, warning
 from robodyn_ros.errors import InsufficientRecording, Phrase
 from robodyn_ros.identification.drive_terms import DriveTerms
-from robodyn_ros.identification.effort_examination import given_effort_scale
+from robodyn_ros.identification.effort_examination import effort_doubts, given_effort_scale
 from robodyn_ros.identification.estimator import Estimate, Problem, estimate
 from robodyn_ros.identification.fit import first_noise
 from robodyn_ros.identification.identification import Identification
@@ -26,7 +26,7 @@ from robodyn_ros.identification.noise import Noise, typical
 from robodyn_ros.identification.preparation import band_with_cutoff, even_samples, states_of
 from robodyn_ros.identification.prior import BODIES_DEVIATION, LOAD_REACH
 from robodyn_ros.identification.progress import Progress, reporting
-from robodyn_ros.identification.recording import Recording, checked_recordings
+from robodyn_ros.identification.recording import Recording, checked_recordings, findings_of
 from robodyn_ros.identification.regression import Regression
 from robodyn_ros.identification.rows import (
     Rows,
@@ -189,6 +189,8 @@ def identify_payload(
         parameters = found.inertial_parameters[0]
         noise = regression.noise(parameters, found.others)
     result = _result(arm, regression, found, noise)
+    given = [*recordings, *(checked_recordings('unloaded', unloaded) if unloaded else ())]
+    result = replace(result, findings=(*findings_of(given), *result.findings))
     report(1.0, 'done')
     return result
 
@@ -229,7 +231,7 @@ def _result(
     center_deviation = np.linalg.norm(of_center, axis=1)
     prior_inertia = _RADIUS**2 * mass ** (5.0 / 3.0)
     inertia_deviation = inertia_tensor(np.concatenate([np.linalg.norm(own[:6], axis=1), 4 * [0]]))
-    findings = []
+    findings = [*effort_doubts(arm.model, regression.rows)]
     if systematic:
         message = (
             "the unit of the efforts comes from the URDF's masses: the payload of "

@@ -20,11 +20,9 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 from scipy.signal import butter, sosfiltfilt
 
 from robodyn_ros.errors import InsufficientRecording, Phrase
-from robodyn_ros.identification.recording import Recording
+from robodyn_ros.identification.recording import Recording, pauses
 from robodyn_ros.spatial import FloatArray
 
-# A pause in the stamps that nothing is interpolated across: so many samples, and so long [s].
-_GAP_SAMPLES, _GAP = 10.0, 0.25
 _SHORTEST = 1.0  # s
 # Below this velocity [rad/s or m/s] stiction decides what a joint's drive has to do.
 STANDSTILL = 0.02
@@ -84,9 +82,7 @@ def even_samples(recording: Recording, *, standing: bool = False) -> tuple[EvenS
     """
     if not standing:
         recording = _in_motion(recording)
-    steps = np.diff(recording.time)
-    step = float(np.median(steps))
-    cuts = np.flatnonzero(steps > max(_GAP, _GAP_SAMPLES * step)) + 1
+    cuts = np.flatnonzero(pauses(recording.time)) + 1
     stretches = []
     for part in np.split(np.arange(len(recording.time)), cuts):
         time = recording.time[part]
@@ -119,7 +115,7 @@ def _in_motion(recording: Recording) -> Recording:
 def _smoothed(recording: Recording) -> FloatArray:
     """Return positions averaged over a tenth of a second: their noise is no motion."""
     step = float(np.median(np.diff(recording.time)))
-    width = max(1, int(_AVERAGED / step))
+    width = min(max(1, int(_AVERAGED / step)), len(recording.time))
     padded = np.pad(recording.position, ((width, width), (0, 0)), mode='edge')
     sums = np.cumsum(padded, axis=0)
     half = width // 2

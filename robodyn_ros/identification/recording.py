@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from robodyn_ros.errors import (
     UnreadableSource,
     in_file,
 )
+from robodyn_ros.identification.velocity_check import velocity_findings
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.bag import OpenedBag, is_bag, opened_bag
 from robodyn_ros.motions.csv_text import of_another_separator
@@ -54,7 +55,15 @@ _JUMP_VELOCITY = 30.0
 _MOST_JUMPS = 0.02
 _MOST_BACKWARDS = 0.05
 _MOST_IMPOSSIBLE = 0.02
+# A bag may have each state twice; more samples of one stamp are those of a coarse clock.
+_MOST_REPEATED = 0.6
 _LEAST_SAMPLES = 2
+# Samples further apart [s] show no motion: stamps are in another unit.
+_LONGEST_STEP = 0.5
+# From sample to sample there is less in these units, at 5 Hz and more.
+_SLOWEST = {'ms': 200.0, 'us': 2e5}
+# A pause in the stamps that nothing is interpolated across: so many samples, and so long [s].
+_PAUSE_SAMPLES, _PAUSE = 10.0, 0.25
 _TIME = 'time'
 _VELOCITY = '.velocity'
 _EFFORT = '.effort'
@@ -94,7 +103,7 @@ class Recording(Record):
     InsufficientRecording
         There is no effort, or nothing but zeros.
     MalformedData
-        Too few samples are left, stamps run backwards, or positions jump.
+        Too few samples are left, stamps run backwards or are not in seconds, or positions jump.
     """
 
     joint_names: tuple[str, ...]
@@ -154,8 +163,8 @@ class Recording(Record):
         InsufficientRecording
             No column of efforts, or nothing but zeros.
         MalformedData
-            A column is repeated, too few samples are sound, or positions or velocities are in
-            degrees or millimetres.
+            A column is repeated, too few samples are sound, stamps are not in seconds, positions
+            or velocities are in degrees or millimetres, or velocities are those of other joints.
         """
         names = checked_model(model).joint_names
         return _in_known_units(cls, model, _samples_of_csv(_path(path), names))
@@ -182,8 +191,9 @@ class Recording(Record):
         InsufficientRecording
             Its messages have no efforts, or nothing but zeros.
         MalformedData
-            Several topics name the joints, as with two robots, too few samples are sound, or
-            positions or velocities are in degrees or millimetres.
+            Several topics name the joints, as with two robots, too few samples are sound,
+            positions or velocities are in degrees or millimetres, or velocities are those of other
+            joints.
         """
         names = checked_model(model).joint_names
         return _in_known_units(cls, model, _samples_of_bag(_path(path), names, topic))
@@ -229,21 +239,35 @@ class Recording(Record):
 
 
 def recording_of_file(path: Path, model: RobotModel, topic: str | None = None) -> Recording:
-    """Return the recording in a CSV file or a bag, as ``from_csv`` and ``from_bag`` read it."""
+    """Return the recording in a CSV file or a bag, which its findings name."""
     with in_file(path):
         if is_bag(path):
-            return Recording.from_bag(path, model, topic)
-        return Recording.from_csv(path, model)
+            recording = Recording.from_bag(path, model, topic)
+        else:
+            recording = Recording.from_csv(path, model)
+    named = (replace(x, message=f'file {path.name!r}: {x}') for x in recording.findings)
+    object.__setattr__(recording, 'findings', tuple(named))
+    return recording
+
+
+def pauses(time: FloatArray) -> _BoolArray:
+    """Return between which stamps (N,) nothing is interpolated, array of bool (N - 1,)."""
+    steps = np.diff(time)
+    return np.asarray(steps > max(_PAUSE, _PAUSE_SAMPLES * float(np.median(steps))))
 
 
 def checked_recordings(name: str, given: Recording | Sequence[Recording]) -> list[Recording]:
     """
     Return an argument that is one recording or several, as a list.
 
+    Velocities that are not those of the positions are left out, and ``findings`` name them.
+
     Raises
     ------
     WrongType, InvalidArgument
         It is something else, or none.
+    MalformedData
+        Velocities are in degrees or millimetres, or those of other joints.
     """
     if not isinstance(given, Sequence) or isinstance(given, str):
         given = [checked_type(name, given, Recording, _A_RECORDING)]
@@ -252,7 +276,12 @@ def checked_recordings(name: str, given: Recording | Sequence[Recording]) -> lis
         raise InvalidArgument(f'argument {name}', Phrase('none'), 'one recording at least')
     for each in recordings:
         checked_type(name, each, Recording, _A_RECORDING)
-    return recordings
+    return [_with_velocities_of_positions(each) for each in recordings]
+
+
+def findings_of(recordings: Sequence[Recording]) -> tuple[Finding, ...]:
+    """Return what was wrong with the samples of recordings."""
+    return tuple(finding for each in recordings for finding in each.findings)
 
 
 def _path(path: str | Path) -> Path:
@@ -275,10 +304,20 @@ def _in_known_units(cls: type[Recording], model: RobotModel, samples: _Samples) 
     if beyond.sum() > _MOST_IMPOSSIBLE * len(beyond):
         possible.check('sample', position)
     position = np.where(beyond[:, None], np.nan, position)
-    recording = cls(model.joint_names, time, position, velocity, effort)
-    if recording.velocity is not None:
-        possible.check_velocities(recording.time, recording.position, recording.velocity)
-    return recording
+    return _with_velocities_of_positions(cls(model.joint_names, time, position, velocity, effort))
+
+
+def _with_velocities_of_positions(recording: Recording) -> Recording:
+    """Return a recording without its velocities, and with findings, where one is wrong."""
+    time, velocity = recording.time, recording.velocity
+    if velocity is None:
+        return recording
+    found = velocity_findings(
+        recording.joint_names, time, recording.position, velocity, pauses(time)
+    )
+    if not found:
+        return recording
+    return replace(recording, velocity=None, findings=(*recording.findings, *found))
 
 
 # --- corrupt samples -----------------------------------------------------------------------------
@@ -321,6 +360,7 @@ def _usable_samples(
     _check_effort(joint_names, effort)
     sound = np.isfinite(time) & _plausible(position, _LARGEST_POSITION) & _plausible(effort)
     if velocity is not None:
+        _check_size(joint_names, velocity)
         sound &= _plausible(velocity, _LARGEST_VELOCITY)
     sound[sound] = _plausible_stamps(time[sound])
     corrupt = int((~sound).sum())
@@ -348,7 +388,11 @@ def _usable_samples(
             )
         message = f'{lost} samples are stamped out of order and were dropped'
         findings.append(warning('stamps_backwards', 'time', lost, message))
+    elif lost > _MOST_REPEATED * len(stamps):
+        message = f'{lost} of {len(stamps)} samples have the stamp of another and were dropped'
+        findings.append(warning('stamps_repeated', 'time', lost, message))
     sound[sound] = kept
+    _check_unit_of_stamps(stamps[kept])
     _check_jumps(joint_names, time[sound], position[sound])
     return sound, tuple(findings)
 
@@ -362,6 +406,17 @@ def _check_effort(joint_names: Sequence[str], effort: FloatArray) -> None:
     if not np.nan_to_num(effort).any():
         raise InsufficientRecording(
             'effort', Phrase('zero in all samples of all joints'), 'measured efforts'
+        )
+
+
+def _check_size(joint_names: Sequence[str], velocity: FloatArray) -> None:
+    often = (np.abs(velocity) > _LARGEST_VELOCITY).mean(axis=0)
+    worst = int(often.argmax())
+    if often[worst] > _MOST_IMPOSSIBLE:
+        raise MalformedData(
+            f'velocity of joint {joint_names[worst]!r}',
+            Phrase(f'more than {_LARGEST_VELOCITY:g} per s at {often[worst]:.0%} of the samples'),
+            'a velocity that an arm can have: in another unit?',
         )
 
 
@@ -406,6 +461,17 @@ def _increasing(time: FloatArray) -> _BoolArray:
         kept[k] = True
         k = int(before[k])
     return kept
+
+
+def _check_unit_of_stamps(time: FloatArray) -> None:
+    step = float(np.median(np.diff(time))) if len(time) > 1 else 0.0
+    if step > _LONGEST_STEP:
+        unit = next((name for name, most in _SLOWEST.items() if step < most), 'ns')
+        raise MalformedData(
+            'time',
+            Phrase(f'{step:.4g} s from sample to sample, in the median'),
+            f'{_LONGEST_STEP:g} s at most, stamps in s; in {unit}?',
+        )
 
 
 def _check_jumps(joint_names: Sequence[str], time: FloatArray, position: FloatArray) -> None:

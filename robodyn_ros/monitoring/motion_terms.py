@@ -21,6 +21,7 @@ import numpy as np
 
 from robodyn_ros.errors import InsufficientRecording, Phrase
 from robodyn_ros.identification import Identification, Recording
+from robodyn_ros.identification.effort_examination import effort_doubts
 from robodyn_ros.identification.noise import (
     MEDIAN_TO_DEVIATION,
     Noise,
@@ -122,7 +123,8 @@ def motion_terms(found: Identification, recording: Recording) -> MotionTerms:
     NoSuchName
         A joint of the model is not recorded.
     InsufficientRecording
-        There is hardly any motion, or something pushed the arm during most of it.
+        There is hardly any motion, something pushed the arm during most of it, or its efforts are
+        of another unit, sign or order than the model's.
 
     Notes
     -----
@@ -177,6 +179,13 @@ class _Refit:
         stretches = tuple(
             rows_of(model, states_of(each, band), drive.effort_scale, silent) for each in cut
         )
+        doubts = effort_doubts(drive.model, stretches)
+        if doubts:
+            raise InsufficientRecording(
+                'recording',
+                Phrase('; '.join(map(str, doubts))),
+                'efforts as those that the model was identified from',
+            )
         inertial = np.concatenate([each.inertial for each in stretches])
         used = np.concatenate([each.used for each in stretches])
         if (used.sum(axis=0) < LEAST_ROWS).all():

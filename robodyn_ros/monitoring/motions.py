@@ -16,7 +16,7 @@ from robodyn_ros.description.source import refuse_device
 from robodyn_ros.errors import InsufficientRecording, MalformedData, Phrase, RobodynError
 from robodyn_ros.identification import Identification, Recording
 from robodyn_ros.identification.preparation import STANDSTILL
-from robodyn_ros.identification.recording import recording_of_file
+from robodyn_ros.identification.recording import checked_recordings, recording_of_file
 from robodyn_ros.monitoring.ageing import Motion
 from robodyn_ros.monitoring.motion_terms import motion_digest, motion_terms
 from robodyn_ros.motions.bag import is_bag, opened_bag
@@ -72,7 +72,7 @@ class Examined:
     ----------
     motions : tuple of Motion
     refused : tuple of str
-        Why pieces of it say nothing.
+        What is wrong with it, and why pieces of it say nothing.
     known : int
         How many motions of it had been counted before.
     """
@@ -144,7 +144,8 @@ def examined(
     InsufficientRecording
         No motion of it says anything.
     """
-    motions, refused = [], []
+    (recording,) = checked_recordings('recording', recording)
+    motions, refused = [], [str(x) for x in recording.findings if x.level == 'warning']
     pieces = cut_into_motions(recording.of_joints(found.model.joint_names))
     seen = 0
     for piece in pieces:

@@ -12,8 +12,31 @@ from robodyn_ros.model import RobotModel, position_unit, possible_range
 from robodyn_ros.spatial import FloatArray
 
 _MOST_TOLD = 3  # joints
-_OTHER_UNITS = 'in degrees?', 'in millimetres?'  # of revolute and of prismatic joints
-_RATIOS = (50.0, 65.0), (800.0, 1250.0)  # which velocities in them are of those in radians, metres
+OTHER_UNITS = 'in degrees?', 'in millimetres?'  # of revolute and of prismatic joints
+UNIT_RATIOS = (50.0, 65.0), (800.0, 1250.0)  # of numbers in them to those in radians, metres
+
+
+def velocity_error(ratio: float, zero: float = 0.2) -> str:
+    """
+    Return what is wrong with a joint's velocity, as text.
+
+    Parameters
+    ----------
+    ratio : float
+        To that of its positions; infinite: they do not change.
+    zero : float
+        Below which it is zero.
+    """
+    low, high = UNIT_RATIOS[0]
+    if -1.5 < ratio < -0.6:
+        return 'has the wrong sign'
+    if abs(ratio) < zero:
+        return 'is zero while it moves'
+    if low < ratio < high:
+        return 'is in degrees'
+    if np.isfinite(ratio):
+        return f'is {ratio:.2g} times the change of its position'
+    return 'is not zero while it stands still'
 
 
 class PossiblePositions:
@@ -69,7 +92,7 @@ class PossiblePositions:
         """Return which unit a joint's position may be in; empty: it is a possible one."""
         if not np.isfinite(position) or self.lowest[joint] <= position <= self.highest[joint]:
             return ''
-        return _OTHER_UNITS[bool(self.prismatic[joint])]
+        return OTHER_UNITS[bool(self.prismatic[joint])]
 
     def within_limits(self, joint: int, position: float) -> str:
         """Return what a position that is beyond the limits of its joint should be, as text."""
@@ -130,10 +153,10 @@ class PossiblePositions:
             squares = (moved**2).sum(axis=0)
             ratio = (way * moved).sum(axis=0) / np.where(squares > 0.0, squares, np.inf)
         for joint, slides in enumerate(self.prismatic):
-            low, high = _RATIOS[bool(slides)]
+            low, high = UNIT_RATIOS[bool(slides)]
             if low < ratio[joint] < high:
                 raise MalformedData(
                     f'velocity of joint {self._joint_names[joint]!r}',
                     Phrase(f'{ratio[joint]:.3g} times the change of its position'),
-                    f'that in {position_unit(slides)}/s; {_OTHER_UNITS[bool(slides)]}',
+                    f'that in {position_unit(slides)}/s; {OTHER_UNITS[bool(slides)]}',
                 )
