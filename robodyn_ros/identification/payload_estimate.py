@@ -231,7 +231,8 @@ def _result(
     center_deviation = np.linalg.norm(of_center, axis=1)
     prior_inertia = _RADIUS**2 * mass ** (5.0 / 3.0)
     inertia_deviation = inertia_tensor(np.concatenate([np.linalg.norm(own[:6], axis=1), 4 * [0]]))
-    findings = [*effort_doubts(arm.model, regression.rows)]
+    loaded = arm.model.with_inertial_parameters(with_payload_parameters(arm.model, parameters))
+    findings = [*effort_doubts(loaded, regression.rows)]
     if systematic:
         message = (
             "the unit of the efforts comes from the URDF's masses: the payload of "

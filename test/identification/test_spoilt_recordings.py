@@ -360,7 +360,6 @@ def test_no_command_uses_a_spoilt_recording_in_silence(rigs, kind, command):
     check_words(rigs, kind, SPOILT, command)
 
 
-@pytest.mark.xfail(reason='one command examines efforts, and none their order')
 @pytest.mark.parametrize('command', COMMANDS)
 @pytest.mark.parametrize('kind', EFFORT_KINDS)
 def test_no_command_uses_spoilt_efforts_in_silence(rigs, kind, command):
