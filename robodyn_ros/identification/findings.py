@@ -28,6 +28,9 @@ _OTHER_RECORDING = 2.0
 POOR, FAR = 0.3, 2.0
 # A result that leaves so many times what the URDF with friction leaves is worse than that.
 _WORSE = 1.1
+# What a joint lacks in the motions that were trained with is worth a note only below this part of
+# the strongest joint's effort.
+_SMALL = 0.01
 # A delay is worth a word where it is longer than this [s], and so many deviations.
 LATE, CERTAINLY_LATE = 0.002, 5.0
 
@@ -246,7 +249,8 @@ def of_result(
             )
             if rest > whole:
                 message += ', worse than to predict zero'
-            yield warning('joint_explained_poorly', element, float(f'{rest / whole:.3g}'), message)
+            finding = note if rest < _SMALL * moving.max() and role == 'training' else warning
+            yield finding('joint_explained_poorly', element, float(f'{rest / whole:.3g}'), message)
     masses, known = found.model.inertial_parameters[:, 9], model.inertial_parameters[:, 9]
     bodies = [*zip(model.joint_names, masses, known, strict=True)]
     for name, mass, of_urdf in [('', masses.sum(), known.sum()), *bodies]:

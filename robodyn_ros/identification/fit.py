@@ -85,8 +85,9 @@ def drive_deviation(
     """
     Return how large each joint's drive terms are thought to be at most, array, shape (n, terms).
 
-    Rotor inertia up to the largest inertia that the joint sees; viscous and Coulomb friction and
-    offset up to half the rms torque, curve and load terms up to a tenth of it.
+    Rotor inertia up to the largest inertia that the joint sees, or, of a light wrist behind a
+    gear, what half the rms torque accelerates; viscous and Coulomb friction and offset up to half
+    the rms torque, curve and load terms up to a tenth of it.
     """
     q = np.concatenate([each.states.q for each in rows])
     chosen = np.linspace(0, len(q) - 1, min(len(q), _STATES_FOR_INERTIA)).astype(int)
@@ -95,8 +96,10 @@ def drive_deviation(
     torque = typical(np.concatenate([each.effort for each in rows]))
     velocity = np.concatenate([each.velocity for each in rows])
     speed = np.maximum(rms(velocity, np.ones(velocity.shape, dtype=bool)), 1e-2)
+    acceleration = np.concatenate([each.drive(DriveTerms())[..., 0] for each in rows])
+    rate = np.maximum(rms(acceleration, np.ones(acceleration.shape, dtype=bool)), 1e-2)
     sizes = {
-        'Ia': inertia,
+        'Ia': np.maximum(inertia, _PLAIN_TERMS * torque / rate),
         'Fv': _PLAIN_TERMS * torque / speed,
         'Fc': _PLAIN_TERMS * torque,
         'offset': _PLAIN_TERMS * torque,
