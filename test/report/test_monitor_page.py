@@ -40,7 +40,14 @@ def test_what_comes_from_files_is_escaped(found):
 
 
 def test_an_empty_history_is_a_page(found):
-    assert 'None: nothing changed' in page_of(found, [])
+    assert 'No change is found before' in page_of(found, [])
+
+
+@pytest.mark.parametrize('clock', [False, True])
+def test_its_verdict_is_that_of_the_command(found, clock):
+    made = motions(40, clock=clock)
+    text = page_of(found, made)
+    assert f'{condition(found, made).verdict}</bdi>' in text.replace('&#39;', "'")
 
 
 @pytest.mark.longer
