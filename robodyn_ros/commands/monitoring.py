@@ -23,12 +23,12 @@ from robodyn_ros.commands.options import (
     written,
 )
 from robodyn_ros.commands.progress import progress_bar
+from robodyn_ros.description.records import stated
 from robodyn_ros.identification import Identification
 from robodyn_ros.monitoring.ageing import Condition, Motion, condition
 from robodyn_ros.monitoring.history import History, append_motions, read_history
 from robodyn_ros.monitoring.jobs import Outcome, run_jobs
 from robodyn_ros.monitoring.motions import Examined, FileJob, examined_file
-from robodyn_ros.record import quantity
 from robodyn_ros.report.drawing import check_pages_can_be_made
 from robodyn_ros.report.monitor_page import monitor_page
 from robodyn_ros.report.text import plural
@@ -157,6 +157,6 @@ def _words(now: Condition, motions: Sequence[Motion], new: Sequence[Motion]) -> 
             '(--started) or a temperature.'
         )
     if math.isfinite(now.payload):
-        yield f'at the tip: {quantity(now.payload, "kg", now.payload_deviation)} beyond the model'
+        yield f'at the tip: {stated(now.payload, "kg", now.payload_deviation)} beyond the model'
     yield from lines_of(now.findings)
     yield now.verdict

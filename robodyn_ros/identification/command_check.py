@@ -28,7 +28,7 @@ from robodyn_ros.identification.preparation import (
 from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.model import RobotModel, checked_model, position_unit
 from robodyn_ros.motions.point_to_point import known_effort_limits
-from robodyn_ros.record import Record
+from robodyn_ros.record import Record, quantity
 from robodyn_ros.spatial import FloatArray
 from robodyn_ros.threads import one_thread
 
@@ -320,7 +320,7 @@ class CommandCheck(Record):
 
     def __repr__(self) -> str:
         each = ', '.join(
-            f'{x.joint}: {x.scale:.4g} ± {x.deviation:.2g}' if x.channel else f'{x.joint}: ?'
+            f'{x.joint}: {quantity(x.scale, "", x.deviation)}' if x.channel else f'{x.joint}: ?'
             for x in self.joints
         )
         return f'CommandCheck({each})'
@@ -504,7 +504,7 @@ def _findings(model: RobotModel, joints: Sequence[JointCommand]) -> Iterator[Fin
             yield note('command_undecided', element, _rounded(each.deviation), message)
             continue
         scale, unit = _rounded(each.scale), 'N' if prismatic else 'N m'
-        size = f'{each.scale:.4g} ± {each.deviation:.2g} {unit}'
+        size = quantity(each.scale, unit, each.deviation)
         if each.channel != each.joint:
             message = f'{element} is that of {each.channel!r}: the order of the commands is wrong'
             message += '; parameter joints'

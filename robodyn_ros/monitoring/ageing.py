@@ -28,7 +28,7 @@ from scipy.stats import t as student
 from robodyn_ros.description.records import Finding, Level, differs_from_zero, warning
 from robodyn_ros.identification import Identification
 from robodyn_ros.monitoring.motion_terms import TERMS, MotionTerms
-from robodyn_ros.record import Record, Table
+from robodyn_ros.record import Record, Table, quantity
 from robodyn_ros.spatial import FloatArray
 
 REFERENCE, WINDOW = 10, 10
@@ -569,8 +569,8 @@ def _joint(
             unit = 'N' if found.model.dh.prismatic[j] else 'N m'
             value = level * offset.change
             message = (
-                f'the offset of joint {name!r} is {abs(value):.2g} ± '
-                f'{level * offset.deviation:.1g} {unit} '
+                f'the offset of joint {name!r} is '
+                f'{quantity(abs(value), unit, level * offset.deviation)} '
                 f'{"larger" if value > 0 else "smaller"} than in the first motions, '
                 f'{_of_motions(offset.count)}'
             )
@@ -630,6 +630,7 @@ def _finding(
     size = float(np.expm1(found.change))
     percent, deviation = 100 * size, 100 * (1 + size) * found.deviation
     if code == 'friction_changed':
+        why += f', with which the deviation is {deviation:.0f} %'
         deviation = (
             100 * (1 + size) * float(np.sqrt(max(found.deviation**2 - found.common**2, 0.0)))
         )
@@ -718,10 +719,10 @@ def _payload(found: Identification, series: _Series) -> _Mass:
     beyond = 'nothing distinguishable from zero beyond the model'
     if differs_from_zero(now, deviation):
         where = ', '.join(f'{x:.0f}' for x in 1e3 * mean[1:] / mean[0])
-        beyond = f'{mean[0]:.3g} kg beyond the model, centre at {where} mm'
+        beyond = f'{quantity(now, "kg", deviation)} beyond the model, centre at {where} mm'
     kilograms = whole * change
     message = (
-        f'the tip carries {abs(kilograms):.3g} ± {whole * of_change:.1g} kg '
+        f'the tip carries {quantity(abs(kilograms), "kg", whole * of_change)} '
         f'{"more" if kilograms > 0 else "less"} than {than}, {_of_motions(mass.count)}: a payload '
         f'or a gripper, not friction; {beyond}'
     )

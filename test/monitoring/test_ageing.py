@@ -70,9 +70,12 @@ def test_a_thermometer_tells_warm_up_as_a_clock_does(found, clock):
 
 
 def test_without_clock_and_thermometer_friction_differs_and_nothing_is_called_wear(found):
-    (finding,) = condition(found, motions(40, wear=1.4, clock=False)).findings
+    now = condition(found, motions(40, wear=1.4, clock=False))
+    (finding,) = now.findings
     assert (finding.code, finding.level) == ('friction_changed', 'info')
     assert 'neither time since the start nor temperature is known' in finding.message
+    # The deviation that the table beside it has.
+    assert '± ' + finding.message.rpartition('deviation is ')[2] in now.as_text()
 
 
 @pytest.mark.parametrize('clock', [False, True])
