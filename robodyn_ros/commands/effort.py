@@ -19,6 +19,7 @@ from robodyn_ros.commands.options import (
     of_joints,
     written,
 )
+from robodyn_ros.description.records import differs_from_zero, stated
 from robodyn_ros.identification import (
     Identification,
     PayloadEstimate,
@@ -172,7 +173,7 @@ def payload(
 def _words_of_payload(joints: list[str], found: PayloadEstimate, tip: str) -> Iterator[str]:
     """Yield the payload, the call that sets it, and the poses to add."""
     center = np.asarray(found.payload.center_of_mass)
-    yield f'mass {quantity(found.payload.mass, "kg", found.mass_deviation)}'
+    yield f'mass {stated(found.payload.mass, "kg", found.mass_deviation)}'
     yield (
         'centre of mass '
         + ', '.join(
@@ -186,15 +187,16 @@ def _words_of_payload(joints: list[str], found: PayloadEstimate, tip: str) -> It
         f'mass: {found.payload.mass:.5g}',
         f'center_of_mass: {{x: {center[0]:.5g}, y: {center[1]:.5g}, z: {center[2]:.5g}}}',
         *(
-            f'{name}: {value:.5g}'
+            f'{name}: {value:.3g}'
             for name, value in zip(_INERTIA, np.asarray(found.payload.inertia)[_ELEMENTS])
         ),
     ]
-    yield 'To set it in the node:'
-    yield (
-        'ros2 service call /dynamics_node/set_payload robodyn_interfaces/srv/SetPayload '
-        f'"{{payload: {{{", ".join(fields)}}}}}"'
-    )
+    if differs_from_zero(found.payload.mass, found.mass_deviation):
+        yield 'To set it in the node:'
+        yield (
+            'ros2 service call /dynamics_node/set_payload robodyn_interfaces/srv/SetPayload '
+            f'"{{payload: {{{", ".join(fields)}}}}}"'
+        )
     yield 'For a better estimate stand still for a second in (mind collisions):'
     for pose in found.poses:
         yield '  ' + ', '.join(f'{name} {at:.2f}' for name, at in zip(joints, pose, strict=True))

@@ -23,12 +23,12 @@ from robodyn_ros.commands.options import (
     written,
 )
 from robodyn_ros.commands.progress import progress_bar
+from robodyn_ros.description.records import stated
 from robodyn_ros.identification import Identification
-from robodyn_ros.monitoring.ageing import FEWEST, REFERENCE, Condition, Motion, condition
+from robodyn_ros.monitoring.ageing import Condition, Motion, condition
 from robodyn_ros.monitoring.history import History, append_motions, read_history
 from robodyn_ros.monitoring.jobs import Outcome, run_jobs
 from robodyn_ros.monitoring.motions import Examined, FileJob, examined_file
-from robodyn_ros.record import quantity
 from robodyn_ros.report.drawing import check_pages_can_be_made
 from robodyn_ros.report.monitor_page import monitor_page
 from robodyn_ros.report.text import plural
@@ -128,6 +128,7 @@ def monitor(
         page = monitor_page(found, motions, now, notes, title=found.model.name)
         lines += written(page, output, str(output))
     counts = {'motions': len(motions), 'compared': now.motions, 'notes': notes}
+    counts['verdict'] = now.verdict
     record = {k: x for k, x in now.as_dict().items() if not k.endswith('series')} | counts
     said = [f'Note: {note}' for note in notes]
     return Answer(record, lines, said, exit_code=int(any(each.problem for each in outcomes)))
@@ -150,18 +151,12 @@ def _words(now: Condition, motions: Sequence[Motion], new: Sequence[Motion]) -> 
     count = plural(len(motions), 'motion')
     yield f'{count}, {len(new)} of them new; the last {now.motions} compared'
     yield now.as_text()
-    if np.isnan(now.since_reference).any():
-        yield (
-            f'Against the first motions: {REFERENCE + FEWEST} motions in which a joint moves '
-            f'enough are wanted, {REFERENCE} to compare with.'
-        )
     if np.isnan(now.warm_up).any():
         yield (
             'Cold against warm: 3 motions after one start are wanted, with the time since it '
             '(--started) or a temperature.'
         )
     if math.isfinite(now.payload):
-        yield f'at the tip: {quantity(now.payload, "kg", now.payload_deviation)} beyond the model'
+        yield f'at the tip: {stated(now.payload, "kg", now.payload_deviation)} beyond the model'
     yield from lines_of(now.findings)
-    if not now.findings and motions:
-        yield 'No change beyond normal scatter.'
+    yield now.verdict

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.errors import MalformedUrdf, Phrase
-from robodyn_ros.record import Record
+from robodyn_ros.record import Record, quantity
 from robodyn_ros.spatial import FloatArray
 
 Level = Literal['warning', 'info']
@@ -68,9 +68,16 @@ def differs_from_zero(value: float, deviation: float) -> bool:
     """
     Return whether a value is more than two of its standard deviations from zero.
 
-    No text states one that is not as a fact.
+    No text states one that is not as a fact: ``stated``.
     """
     return bool(abs(value) > 2.0 * deviation)
+
+
+def stated(value: float, unit: str, deviation: float) -> str:
+    """Return a value with its deviation as a sentence has it, or that it may be zero."""
+    if math.isnan(deviation) or differs_from_zero(value, deviation):
+        return quantity(value, unit, deviation)
+    return f'not distinguishable from zero, with a deviation of {deviation:.2g} {unit}'
 
 
 def warning(code: str, element: str, value: Any, message: str) -> Finding:

@@ -29,7 +29,7 @@ from robodyn_ros.identification.preparation import (
 from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.model import RobotModel, checked_model, position_unit
 from robodyn_ros.motions.point_to_point import known_effort_limits
-from robodyn_ros.record import Record
+from robodyn_ros.record import Record, quantity
 from robodyn_ros.spatial import FloatArray
 from robodyn_ros.threads import one_thread
 
@@ -322,7 +322,7 @@ class CommandCheck(Record):
         each = ', '.join(
             f'{x.joint}: ?'
             if np.isnan(x.scale)
-            else f'{x.joint}: {x.scale:.4g} ± {x.deviation:.2g}'
+            else f'{x.joint}: {quantity(x.scale, "", x.deviation)}'
             for x in self.joints
         )
         return f'CommandCheck({each})'
@@ -563,7 +563,7 @@ def _findings(model: RobotModel, joints: Sequence[JointCommand]) -> Iterator[Fin
             yield warning('rotor_unknown', element, each.sign, message)
             continue
         scale, unit = _rounded(each.scale), 'N' if prismatic else 'N m'
-        size = f'{each.scale:.4g} ± {each.deviation:.2g} {unit}'
+        size = quantity(each.scale, unit, each.deviation)
         if each.scale < 0:
             message = f'{element} has the wrong sign: 1 unit = {size}'
             message += '; a negative command_scale'

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_per_joint
-from robodyn_ros.description.records import Finding, differs_from_zero, note, warning
+from robodyn_ros.description.records import Finding, note, stated, warning
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification.drive_terms import DriveTerms
@@ -37,7 +37,7 @@ from robodyn_ros.identification.recording import Recording, checked_recordings
 from robodyn_ros.identification.regression import ONE_AND_THE_SAME, least_squares
 from robodyn_ros.identification.rows import LEAST_ROWS, Rows, TrainingData
 from robodyn_ros.model import RobotModel, checked_model, force_unit
-from robodyn_ros.record import Record
+from robodyn_ros.record import Record, quantity
 from robodyn_ros.spatial import FloatArray, pseudo_inertia
 from robodyn_ros.threads import one_thread
 
@@ -171,10 +171,7 @@ class EffortFindings(Record):
         """The delay with its deviation, where it differs from zero by more than that."""
         if math.isnan(self.delay):
             return 'unknown'
-        deviation = f'{1e3 * self.delay_deviation:.2g} ms'
-        if not differs_from_zero(self.delay, self.delay_deviation):
-            return f'not distinguishable from zero, with a deviation of {deviation}'
-        return f'{1e3 * self.delay:.3g} ± {deviation}'
+        return stated(1e3 * self.delay, 'ms', 1e3 * self.delay_deviation)
 
     @property
     def effort_scale(self) -> FloatArray:
@@ -744,8 +741,9 @@ def _findings_of_joint(joint: JointEffort, unit: str) -> Iterator[Finding]:
         yield note('effort_undecided', element, rigid_share, message)
     if joint.unit == 'scaled':
         message = (
-            f'{element} is not in {unit}: 1 unit = {joint.factor:.4g} ± '
-            f"{joint.factor_deviation:.2g} {unit}, if the model's masses are right"
+            f'{element} is not in {unit}: 1 unit = '
+            f"{quantity(joint.factor, unit, joint.factor_deviation)}, if the model's masses are "
+            'right'
         )
         yield warning('effort_scaled', element, factor, message)
     if joint.is_inverted:

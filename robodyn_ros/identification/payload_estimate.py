@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.description.records import Finding, differs_from_zero, note, warning
+from robodyn_ros.description.records import Finding, differs_from_zero, note, stated, warning
 from robodyn_ros.errors import InsufficientRecording, Phrase
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.effort_examination import effort_doubts, given_effort_scale
@@ -49,7 +49,6 @@ _STRENGTH = 0.05
 _RADIUS = 0.06  # of gyration of a kilogram [m]
 _LEAST_MASS = 0.01  # kg
 _LOOSE = 100.0
-_CERTAIN = 3.0
 _POORLY_KNOWN, _POOR_CENTER = 0.05, 0.01
 _CUTOFF = 5.0  # Hz
 # Friction of the day against that of the model: relative to each term, and of the rms torque.
@@ -103,9 +102,9 @@ class PayloadEstimate(Record):
         return np.concatenate([[self.mass_deviation], self.center_deviation])
 
     def __repr__(self) -> str:
-        size = f'{self.payload.mass:.4g} +- {self.mass_deviation:.2g} kg'
+        size = stated(self.payload.mass, 'kg', self.mass_deviation)
         if not differs_from_zero(self.payload.mass, self.mass_deviation):
-            return f'PayloadEstimate({size}: not distinguishable from zero)'
+            return f'PayloadEstimate({size})'
         center = ', '.join(f'{1e3 * x:.0f}' for x in np.asarray(self.payload.center_of_mass))
         return f'PayloadEstimate({size} at {center} mm)'
 
@@ -240,8 +239,8 @@ def _result(
             f'{arm.scale_deviation:.0%}; robodyn gains measures the unit'
         )
         findings.append(warning('payload_unit', 'payload', float(f'{systematic:.2g}'), message))
-    if mass < _CERTAIN * mass_deviation:
-        message = f'the payload of {mass:.3g} kg is not distinguishable from zero'
+    if not differs_from_zero(mass, random):
+        message = f"the payload's mass is {stated(mass, 'kg', random)}"
         findings.append(warning('no_payload', 'payload', mass, message))
     elif random > _POORLY_KNOWN * mass or center_deviation.max() > _POOR_CENTER:
         message = (
@@ -250,13 +249,12 @@ def _result(
         )
         findings.append(warning('payload_uncertain', 'payload', float(f'{random:.2g}'), message))
     if np.diagonal(inertia_deviation).max() > prior_inertia:
+        largest = f'{np.diagonal(about_center).max():.3g}'
         message = (
-            f"the payload's inertia is a guess of {prior_inertia:.2g} kg m²: the motion "
-            'hardly shows it'
+            f"the payload's inertia, at most {largest} kg m² about its centre, is a guess: the "
+            'motion hardly shows it'
         )
-        findings.append(
-            note('inertia_from_prior', 'payload', float(f'{prior_inertia:.2g}'), message)
-        )
+        findings.append(note('inertia_from_prior', 'payload', float(largest), message))
     if not found.converged:
         message = f'the payload did not settle in {found.steps} steps'
         findings.append(warning('not_converged', 'payload', found.steps, message))

@@ -28,7 +28,7 @@ from scipy.stats import t as student
 from robodyn_ros.description.records import Finding, Level, differs_from_zero, warning
 from robodyn_ros.identification import Identification
 from robodyn_ros.monitoring.motion_terms import TERMS, MotionTerms
-from robodyn_ros.record import Record, Table
+from robodyn_ros.record import Record, Table, quantity
 from robodyn_ros.spatial import FloatArray
 
 REFERENCE, WINDOW = 10, 10
@@ -55,6 +55,7 @@ _TEMPERATURE_SPAN = 30.0  # K
 _TELLING = 0.15
 _LEAST_RATIO = 0.05
 _HUBER = 3.0
+_ANY = 5.0  # wear of a drive that still moves, relative
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,6 +97,8 @@ class Condition(Record):
         where they say nothing.
     since_reference, since_reference_deviation : array, shape (n,)
         The same relative to the first motions of the history; NaN where there are not enough.
+    least_change, least_wear : array, shape (n,)
+        From which size on that change is found, and told from warm-up; NaN where it never is.
     warm_up, warm_up_deviation : array, shape (n,)
         Friction of cold drives above that of warm ones, relative; NaN: never seen.
     payload, payload_deviation : float
@@ -114,6 +117,8 @@ class Condition(Record):
     friction_deviation: FloatArray
     since_reference: FloatArray
     since_reference_deviation: FloatArray
+    least_change: FloatArray
+    least_wear: FloatArray
     warm_up: FloatArray
     warm_up_deviation: FloatArray
     payload: float
@@ -121,6 +126,29 @@ class Condition(Record):
     motions: int
     series: FloatArray
     warm_series: FloatArray
+
+    @property
+    def verdict(self) -> str:
+        """What was found if nothing was, and what could not have been found, and why."""
+        if np.isnan(self.least_change).all():
+            least = f'{REFERENCE + FEWEST} motions in which it moves enough'
+            return f'No change is found before a joint has {least}, {REFERENCE} to compare with.'
+        hidden = ', '.join(
+            f'{"at all" if np.isnan(size) else _percentage(size)} (joint {name!r})'
+            for name, size in zip(self.joint_names, self.least_change)
+        )
+        said = '' if self.findings else 'No change beyond normal scatter. '
+        unseen = f' change of friction is not found below {hidden}.'
+        if not (self.least_wear > 1.2 * self.least_change).any():
+            return f'{said}A{unseen}'
+        compared = np.r_[self.series[:REFERENCE], self.series[-WINDOW:]]
+        warm = np.r_[self.warm_series[:REFERENCE], self.warm_series[-WINDOW:]]
+        why = 'These motions are colder or warmer than the first'
+        if (np.isfinite(compared) & np.isnan(warm)).any():
+            why = 'Neither the time since the start (--started) nor a temperature is known'
+        least_wear = float(np.nanmin(self.least_wear))
+        wear = f'wear of less than {_percentage(least_wear)}' if least_wear < _ANY else 'any wear'
+        return f'{said}{why}: warm-up may hide {wear}, and a{unseen}'
 
     def _tables(self) -> list[Table]:
         names = ('friction', 'since_reference', 'warm_up')
@@ -137,6 +165,10 @@ def _percent(value: float, deviation: float) -> str:
     if not np.isfinite(value):
         return 'unknown'
     return f'{round(100 * value) + 0.0:+.0f} ± {max(100 * deviation, 1.0):.0f} %'
+
+
+def _percentage(size: float) -> str:
+    return f'{float(f"{100 * size:.2g}"):.0f} %'
 
 
 def condition(found: Identification, motions: Sequence[Motion]) -> Condition:
@@ -174,6 +206,8 @@ def condition(found: Identification, motions: Sequence[Motion]) -> Condition:
         friction_deviation=np.array([level.now_deviation for level in levels]),
         since_reference=np.array([level.change for level in levels]),
         since_reference_deviation=np.array([level.deviation for level in levels]),
+        least_change=_least([level.margin_without_warm_up for level in levels]),
+        least_wear=_least([level.margin for level in levels]),
         warm_up=np.where(warm.is_seen, np.expm1(warm.amplitude), np.nan),
         warm_up_deviation=np.where(warm.is_seen, np.exp(warm.amplitude) * warm.deviation, np.nan),
         payload=mass.now,
@@ -182,6 +216,11 @@ def condition(found: Identification, motions: Sequence[Motion]) -> Condition:
         series=np.expm1(every.friction),
         warm_series=np.expm1(every.friction - warm.share(every)),
     )
+
+
+def _least(margins: Sequence[float]) -> FloatArray:
+    """Return from which relative size on changes of friction are found."""
+    return np.expm1(np.log1p(MINIMUM_EFFECT) + np.array(margins))
 
 
 def quantile(joints: int, freedom: float) -> float:
@@ -384,9 +423,10 @@ class _Change:
         Against the reference; NaN where there is none.
     common : float
         The part of ``deviation`` that comes from warm-up.
-    bound, bound_without_warm_up, now_bound : float
-        How far from zero the change lies for certain; the same if no warm-up were possible; and
-        the same of ``now``.
+    margin, margin_without_warm_up : float
+        How far off the change may be; the same if no warm-up were possible.
+    now_bound : float
+        How far from zero ``now`` lies for certain.
     count : int
         Motions of the window.
     """
@@ -396,14 +436,24 @@ class _Change:
     change: float
     deviation: float
     common: float
-    bound: float
-    bound_without_warm_up: float
+    margin: float
+    margin_without_warm_up: float
     now_bound: float
     count: int
 
+    @property
+    def bound(self) -> float:
+        """How far from zero the change lies for certain, at least; NaN where there is none."""
+        return abs(self.change) - self.margin
+
+    @property
+    def bound_without_warm_up(self) -> float:
+        """The same if no warm-up were possible."""
+        return abs(self.change) - self.margin_without_warm_up
+
 
 _NAN = float('nan')
-_NOTHING = _Change(_NAN, _NAN, _NAN, _NAN, _NAN, 0.0, 0.0, 0.0, 0)
+_NOTHING = _Change(_NAN, _NAN, _NAN, _NAN, _NAN, _NAN, _NAN, 0.0, 0)
 
 
 def _compared(
@@ -458,18 +508,17 @@ def _compared(
     now_bound = max(abs(now) - z * now_deviation, 0.0)
     if not has_reference:
         count = len(window)
-        return _Change(now, now_deviation, _NAN, _NAN, _NAN, 0.0, 0.0, now_bound, count)
+        return _Change(now, now_deviation, _NAN, _NAN, _NAN, _NAN, _NAN, now_bound, count)
     apart = float(cold[window].mean() - cold[reference].mean())
     common = (1.0 if np.isnan(apart) else abs(apart)) * warm_deviation
     change = now - float(values[reference].mean())
     alone = float(np.sqrt(sum(single)))
     deviation = float(np.hypot(alone, common))
-    bounds = (abs(change) - z * each for each in (deviation, alone))
-    bound, without = (max(each, 0.0) for each in bounds)
+    margin, without = z * deviation, z * alone
     if len(window) < fewest:
-        bound = without = now_bound = 0.0
+        margin, without, now_bound = _NAN, _NAN, 0.0
     return _Change(
-        now, now_deviation, change, deviation, common, bound, without, now_bound, len(window)
+        now, now_deviation, change, deviation, common, margin, without, now_bound, len(window)
     )
 
 
@@ -520,8 +569,8 @@ def _joint(
             unit = 'N' if found.model.dh.prismatic[j] else 'N m'
             value = level * offset.change
             message = (
-                f'the offset of joint {name!r} is {abs(value):.2g} ± '
-                f'{level * offset.deviation:.1g} {unit} '
+                f'the offset of joint {name!r} is '
+                f'{quantity(abs(value), unit, level * offset.deviation)} '
                 f'{"larger" if value > 0 else "smaller"} than in the first motions, '
                 f'{_of_motions(offset.count)}'
             )
@@ -581,6 +630,7 @@ def _finding(
     size = float(np.expm1(found.change))
     percent, deviation = 100 * size, 100 * (1 + size) * found.deviation
     if code == 'friction_changed':
+        why += f', with which the deviation is {deviation:.0f} %'
         deviation = (
             100 * (1 + size) * float(np.sqrt(max(found.deviation**2 - found.common**2, 0.0)))
         )
@@ -669,10 +719,10 @@ def _payload(found: Identification, series: _Series) -> _Mass:
     beyond = 'nothing distinguishable from zero beyond the model'
     if differs_from_zero(now, deviation):
         where = ', '.join(f'{x:.0f}' for x in 1e3 * mean[1:] / mean[0])
-        beyond = f'{mean[0]:.3g} kg beyond the model, centre at {where} mm'
+        beyond = f'{quantity(now, "kg", deviation)} beyond the model, centre at {where} mm'
     kilograms = whole * change
     message = (
-        f'the tip carries {abs(kilograms):.3g} ± {whole * of_change:.1g} kg '
+        f'the tip carries {quantity(abs(kilograms), "kg", whole * of_change)} '
         f'{"more" if kilograms > 0 else "less"} than {than}, {_of_motions(mass.count)}: a payload '
         f'or a gripper, not friction; {beyond}'
     )

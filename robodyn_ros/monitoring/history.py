@@ -26,7 +26,7 @@ import numpy as np
 
 from robodyn_ros.description.records import Finding, note, warning
 from robodyn_ros.description.source import bytes_of_file, refuse_device, user_path
-from robodyn_ros.errors import MalformedData, ModelMismatch
+from robodyn_ros.errors import MalformedData, ModelMismatch, Phrase, UnreadableSource
 from robodyn_ros.identification import Identification
 from robodyn_ros.monitoring.ageing import REFERENCE, Motion
 from robodyn_ros.monitoring.motion_terms import TERMS, MotionTerms
@@ -39,6 +39,7 @@ RECENT = 2000
 
 _FORMAT = 'robodyn history 1'
 _LARGEST_LINE = 64 * 2**10
+_MOST_LINES = 2**17  # lines cost time, not bytes; a motion takes more than 2 LARGEST / 2**17
 _LARGEST_NUMBER = 1e12
 _LONGEST_TEXT = 200
 _SHAPES: dict[str, tuple[int, ...]] = {
@@ -91,7 +92,7 @@ def read_history(path: str | Path, found: Identification) -> History:
     Raises
     ------
     UnreadableSource
-        It cannot be read, is a device, or is larger than any history.
+        It cannot be read, is a device, or has more bytes or lines than any history.
     MalformedData
         It is no history.
     ModelMismatch
@@ -176,11 +177,14 @@ def _thin_out(path: Path, found: Identification) -> None:
     motions = read_history(path, found).motions
     middle = motions[REFERENCE : max(REFERENCE, len(motions) - RECENT)]
     kept = [*motions[:REFERENCE], *middle[::2], *motions[REFERENCE + len(middle) :]]
-    text = _line(_heading(found)) + b''.join(_line(_record(each)) for each in kept)
-    if len(text) > LARGEST:  # lines are long: the last ones alone fill it
-        kept = [*motions[:REFERENCE], *motions[-RECENT // 4 :]]
-        text = _line(_heading(found)) + b''.join(_line(_record(each)) for each in kept)
-    other = path.with_name(f'.{path.name}.{os.getpid()}')
+    lines = [_line(_record(each)) for each in kept]
+    # Room for what comes, or each motion would have the file thinned out again.
+    while sum(map(len, lines)) > 0.75 * LARGEST and len(lines) > REFERENCE + 1:
+        del lines[REFERENCE : (REFERENCE + len(lines) + 1) // 2]
+    text = _line(_heading(found)) + b''.join(lines)
+    # The file is locked: what has this name is left of a process that was killed meanwhile.
+    other = path.with_name(f'.{path.name}.thinned')
+    other.unlink(missing_ok=True)
     file = os.open(other, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
     try:
         _write(file, text)
@@ -230,6 +234,8 @@ def _plain(value: Any) -> Any:
 
 
 def _history_of(content: bytes, found: Identification) -> History:
+    if (count := content.count(b'\n')) > _MOST_LINES:
+        raise UnreadableSource('history', Phrase(f'{count} lines'), f'{_MOST_LINES} at most')
     lines = content.split(b'\n')
     last = lines.pop()
     if not lines and not last:

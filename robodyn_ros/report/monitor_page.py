@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from robodyn_ros.description.records import differs_from_zero
+from robodyn_ros.description.records import stated
 from robodyn_ros.identification import Identification
 from robodyn_ros.monitoring.ageing import REFERENCE, WINDOW, Condition, Motion
 from robodyn_ros.monitoring.motions import is_date
@@ -76,12 +76,9 @@ def monitor_page(
 
 
 def _payload_text(now: Condition) -> str:
-    if math.isfinite(now.payload) and not differs_from_zero(now.payload, now.payload_deviation):
-        return f'not distinguishable from zero (± {now.payload_deviation:.3f} kg)'
     if math.isnan(now.payload):
         return 'unknown'
-    value, deviation = round(now.payload, 3) + 0.0, now.payload_deviation
-    return unbroken(true_minus(f'{value:+.3f} ± {deviation:.3f} kg'))
+    return unbroken(true_minus(stated(now.payload, 'kg', now.payload_deviation)))
 
 
 def _times(motions: Sequence[Motion]) -> tuple[FloatArray, str]:

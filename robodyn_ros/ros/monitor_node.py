@@ -230,7 +230,7 @@ class MonitorNode(PlainlySpoken, Node):
             f'{name}: ageing',
             name,
             level,
-            words or 'nothing changed by more than the motions scatter',
+            words or now.verdict,
             facts,
         )
         message = DiagnosticArray(status=[status])

@@ -55,6 +55,7 @@ def test_effort_says_in_words_that_amperes_are_no_torque(folder):
     assert len(joints) == 6 and scaled
     sizes = [each['torque for a unit'] for each in scaled]
     assert all(re.fullmatch(r'[\d.]+ ± [\d.]+ N( m)?', size) for size in sizes)
+    assert all(f'1 unit = {size}, ' in answer.output for size in sizes)
     assert 'included' in {each['gravity'] for each in scaled}
     assert answer.output.count('--effort-scale') == 6
     page = (folder / 'page.html').read_text()
@@ -91,6 +92,12 @@ def test_payload_says_the_call_that_tells_the_node(folder):
     np.testing.assert_allclose(center, LOAD.center_of_mass, atol=0.01)
     assert {'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'} < set(payload)
     assert 'stand still' in answer.output
+
+
+def test_payload_sets_nothing_where_the_hand_is_empty(folder):
+    answer = run(folder, 'payload', 'motion.csv', '--identified', 'identified.yaml')
+    assert 'mass not distinguishable from zero' in answer.output
+    assert 'SetPayload' not in answer.output
 
 
 @pytest.mark.longer

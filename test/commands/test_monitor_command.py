@@ -36,8 +36,8 @@ def test_it_says_what_it_bears_and_appends_to_the_history(folder, tmp_path):
     history = tmp_path / 'arm.jsonl'
     said = output_of(*arguments(folder, '0.csv', '1.csv'), '--history', history)
     assert '2 motions, 2 of them new' in said
-    assert 'No change beyond normal scatter.' in said
-    assert '15 motions in which a joint moves enough are wanted' in said
+    assert 'No change beyond normal scatter.' not in said
+    assert 'before a joint has 15 motions in which it moves enough, 10 to compare with.' in said
     found = Identification.load(folder / 'found.yaml')
     assert [x.source for x in read_history(history, found).motions] == ['0.csv', '1.csv']
     again = invoked(*arguments(folder, '1.csv'), '--history', history)

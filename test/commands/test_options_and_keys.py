@@ -171,9 +171,9 @@ KEYS: dict[str, str] = {
         'joints.deviation joints.friction joints.joint joints.scale joints.sign order'
     ),
     'monitor': (
-        'compared findings friction friction_deviation joint_names motions notes payload '
-        'payload_deviation since_reference since_reference_deviation warm_up '
-        'warm_up_deviation'
+        'compared findings friction friction_deviation joint_names least_change least_wear '
+        'motions notes payload payload_deviation since_reference '
+        'since_reference_deviation verdict warm_up warm_up_deviation'
     ),
 }
 PUMA = str(Path(__file__).parents[2] / 'urdf' / 'puma560.urdf')

@@ -224,7 +224,7 @@ def test_a_joint_that_never_moves_is_undecided(arm, recording):
     ('delay', 'text'),
     [
         (-0.00852, 'not distinguishable from zero, with a deviation of 34 ms'),
-        (0.0852, '85.2 ± 34 ms'),
+        (0.0852, '85 ± 34 ms'),
         (float('nan'), 'unknown'),
     ],
 )

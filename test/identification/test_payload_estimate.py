@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from simulated_recordings import TrueArm, motion
 
 from robodyn_ros import Payload, RobotModel, gravity_torque, inverse_dynamics
+from robodyn_ros.commands.effort import _words_of_payload
 from robodyn_ros.errors import InvalidArgument, NoSuchName
 from robodyn_ros.identification import Recording, identify, identify_payload
 
@@ -110,7 +112,11 @@ def test_four_standing_poses_give_mass_and_centre(arm):
     # Gravity alone shows no inertia: the prior keeps it a body's, and it is said.
     assert (np.linalg.eigvalsh(found.payload.inertia) > 0).all()
     assert np.linalg.eigvalsh(found.payload.inertia).max() < 0.1
-    assert 'inertia_from_prior' in {each.code for each in found.findings}
+    (guess,) = (each for each in found.findings if each.code == 'inertia_from_prior')
+    # The largest moment of the call that the command prints, to the last digit.
+    call = '\n'.join(_words_of_payload(list('123456'), found, 'tip'))
+    moments = [float(x) for x in re.findall(r'i(?:xx|yy|zz): ([\d.e-]+)', call)]
+    assert f'at most {max(moments):g} kg m²' in str(guess) and guess.value == max(moments)
 
 
 def test_stiction_in_the_poses_is_in_the_deviations(arm):

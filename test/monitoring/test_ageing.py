@@ -70,9 +70,41 @@ def test_a_thermometer_tells_warm_up_as_a_clock_does(found, clock):
 
 
 def test_without_clock_and_thermometer_friction_differs_and_nothing_is_called_wear(found):
-    (finding,) = condition(found, motions(40, wear=1.4, clock=False)).findings
+    now = condition(found, motions(40, wear=1.4, clock=False))
+    (finding,) = now.findings
     assert (finding.code, finding.level) == ('friction_changed', 'info')
     assert 'neither time since the start nor temperature is known' in finding.message
+    # The deviation that the table beside it has.
+    assert '± ' + finding.message.rpartition('deviation is ')[2] in now.as_text()
+
+
+@pytest.mark.parametrize('clock', [False, True])
+def test_what_could_not_have_been_found_is_said_with_its_size_for_each_joint(found, clock):
+    made = motions(40, scatter=0.08, clock=clock)
+    now = condition(found, made)
+    assert now.verdict.startswith('No change beyond normal scatter. ')
+    assert ('Neither the time since the start (--started) nor' in now.verdict) is not clock
+    assert ('warm-up may hide any wear' in now.verdict) is not clock
+    for k, least in enumerate(now.least_change):
+        assert f'{100 * least:.0f} % (joint {found.model.joint_names[k]!r})' in now.verdict
+        for beyond in (0.98, 1.02):
+            ratio = np.ones(3)
+            ratio[k] = (1.0 + beyond * least) / (1.0 + now.since_reference[k])
+            worn = [friction_times(each, ratio) for each in made[20:]]
+            told = codes(found, [friction_times(each, np.ones(3)) for each in made[:20]] + worn)
+            assert ({x for _, x in told} == {name(found, k)}) is (beyond > 1.0), (k, beyond)
+
+
+def friction_times(motion, ratio):
+    unknown = np.full((3, 3), NAN)
+    friction = ratio * (1.0 + motion.terms.friction) - 1.0
+    terms = replace(motion.terms, friction=friction, terms=unknown, term_deviation=unknown)
+    return replace(motion, terms=terms)
+
+
+def test_nothing_is_said_not_to_have_changed_before_there_is_anything_to_compare_with(found):
+    for count in (0, 5, 14):
+        assert condition(found, motions(count)).verdict.startswith('No change is found before')
 
 
 def test_cold_motions_against_warm_ones_are_no_wear(found):

@@ -163,6 +163,14 @@ def test_a_file_larger_than_any_history_and_a_device_are_not_read(tmp_path, foun
         read_history('/dev/zero', found)
 
 
+@pytest.mark.parametrize('line', [b'\n', b'x\n', b'{}\n'])
+def test_more_lines_than_any_history_has_are_not_read(path, found, line):
+    with path.open('ab') as file:
+        file.write(line * 2**20)
+    with pytest.raises(UnreadableSource, match='history: 10485.. lines; allowed: 131072 at most'):
+        read_history(path, found)
+
+
 def test_a_history_beyond_its_size_is_thinned_out_between_the_first_and_the_last(
     path, found, monkeypatch
 ):
@@ -177,6 +185,33 @@ def test_a_history_beyond_its_size_is_thinned_out_between_the_first_and_the_last
     assert digests[:5] == [f'0-{k}' for k in range(5)] and digests[-1] == '29-1'
     assert len(digests) == len(set(digests))
     assert [each.name for each in path.parent.iterdir()] == [path.name]
+
+
+def test_a_history_is_not_thinned_out_again_for_each_motion(path, found, monkeypatch):
+    line = len(path.read_bytes().splitlines()[-1])
+    monkeypatch.setattr(history, 'LARGEST', 40 * line)
+    monkeypatch.setattr(history, 'RECENT', 27)
+    thinned, replace_file = [], os.replace
+    monkeypatch.setattr(os, 'replace', lambda *x: (thinned.append(x), replace_file(*x)))
+    for k in range(60):
+        append_motions(path, found, motions(1, seed=k + 1))
+    assert len(read_history(path, found).motions) > 10
+    assert 1 < len(thinned) < 10
+
+
+def test_what_a_killed_thinning_leaves_blocks_no_later_one(path, found, monkeypatch):
+    monkeypatch.setattr(history, 'LARGEST', path.stat().st_size + 10)
+    killed = os.fork()
+    if not killed:
+        os.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+        append_motions(path, found, motions(1, seed=1))
+        os._exit(1)
+    assert os.waitpid(killed, 0)[1] == signal.SIGKILL
+    assert len(list(path.parent.iterdir())) == 2
+    monkeypatch.setattr(os, 'getpid', lambda: killed)  # in a container all have the same
+    append_motions(path, found, motions(1, seed=2))
+    assert [each.name for each in path.parent.iterdir()] == [path.name]
+    assert read_history(path, found).motions[-1].terms.digest == '2-0'
 
 
 def _append(path: Path, model: Path, seed: int) -> None:

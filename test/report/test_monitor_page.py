@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -10,6 +11,7 @@ from browser import FAULTS, chromium, opened
 from drawn_motions import motions
 from simulated_recordings import TrueArm
 
+from robodyn_ros.commands.monitoring import _words
 from robodyn_ros.identification import DriveTerms, identify
 from robodyn_ros.monitoring.ageing import condition
 from robodyn_ros.report.monitor_page import monitor_page
@@ -40,7 +42,27 @@ def test_what_comes_from_files_is_escaped(found):
 
 
 def test_an_empty_history_is_a_page(found):
-    assert 'None: nothing changed' in page_of(found, [])
+    assert 'No change is found before' in page_of(found, [])
+
+
+@pytest.mark.parametrize('clock', [False, True])
+def test_its_verdict_is_that_of_the_command(found, clock):
+    made = motions(40, clock=clock)
+    text = page_of(found, made)
+    assert f'{condition(found, made).verdict}</bdi>' in text.replace('&#39;', "'")
+
+
+@pytest.mark.parametrize('mass', [0.0, 0.6])
+def test_what_the_tip_carries_is_one_text_in_table_finding_and_command(found, mass):
+    made = motions(40, mass=mass)
+    now = condition(found, made)
+    said = '\n'.join(_words(now, made, made))
+    tip = re.search('at the tip: (.*) beyond the model', said).group(1)
+    assert f'At the tip, beyond the model: {tip}.' in page_of(found, made).replace('\xa0', ' ')
+    if mass:
+        assert f'{tip} beyond the model' in now.findings[0].message
+    else:
+        assert tip.startswith('not distinguishable from zero, with a deviation of 0.00')
 
 
 @pytest.mark.longer
