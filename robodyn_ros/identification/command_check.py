@@ -555,7 +555,7 @@ def _findings(model: RobotModel, joints: Sequence[JointCommand]) -> Iterator[Fin
             message += '; parameter joints'
             yield warning('command_order', element, _rounded(each.scale), message)
         if np.isnan(each.scale):
-            message = f'{element} has the wrong sign' if each.sign < 0 else element
+            message = f'{element} has the wrong sign, and' if each.sign < 0 else element
             message += (
                 ' has an unknown scale: the inertia of the rotor, behind a gear a large part of '
                 'what moves, is not in the model; give the rotor inertia'

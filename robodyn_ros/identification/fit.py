@@ -86,8 +86,8 @@ def drive_deviation(
     Return how large each joint's drive terms are thought to be at most, array, shape (n, terms).
 
     Rotor inertia up to the largest inertia that the joint sees, or, of a light wrist behind a
-    gear, what half the rms torque accelerates; viscous and Coulomb friction and offset up to half
-    the rms torque, curve and load terms up to a tenth of it.
+    gear, what half the rms torque accelerates, at most a tenth of the heaviest joint's; viscous
+    and Coulomb friction and offset up to half the rms torque, curve and load terms up to a tenth.
     """
     q = np.concatenate([each.states.q for each in rows])
     chosen = np.linspace(0, len(q) - 1, min(len(q), _STATES_FOR_INERTIA)).astype(int)
@@ -99,7 +99,9 @@ def drive_deviation(
     acceleration = np.concatenate([each.drive(DriveTerms())[..., 0] for each in rows])
     rate = np.maximum(rms(acceleration, np.ones(acceleration.shape, dtype=bool)), 1e-2)
     sizes = {
-        'Ia': np.maximum(inertia, _PLAIN_TERMS * torque / rate),
+        'Ia': np.maximum(
+            inertia, np.minimum(_PLAIN_TERMS * torque / rate, _FINE_TERMS * inertia.max())
+        ),
         'Fv': _PLAIN_TERMS * torque / speed,
         'Fc': _PLAIN_TERMS * torque,
         'offset': _PLAIN_TERMS * torque,

@@ -28,7 +28,8 @@ def folder(tmp_path_factory) -> Path:
 
 
 def test_it_says_what_to_copy(folder):
-    answer = invoked('command-check', folder / 'arm.urdf', folder / 'probed.csv')
+    rotor = ('--rotor-inertia', 'j1=1e-9')
+    answer = invoked('command-check', folder / 'arm.urdf', folder / 'probed.csv', *rotor)
     assert answer.exit_code == 0, answer.output
     assert 'wrong sign' in answer.output
     line = answer.output.splitlines()[-1]
@@ -37,11 +38,24 @@ def test_it_says_what_to_copy(folder):
     assert 'joints: [' not in answer.output  # their order is right
 
 
+def test_without_the_rotor_it_says_a_sign_and_no_scale(folder):
+    answer = invoked('command-check', folder / 'arm.urdf', folder / 'probed.csv')
+    assert 'has the wrong sign has an unknown scale' not in answer.output
+    assert 'wrong sign' in answer.output
+    assert 'give the rotor inertia' in answer.output
+    assert answer.output.splitlines()[-1] == 'No command_scale: not every scale is known.'
+    record = json.loads(
+        invoked('command-check', folder / 'arm.urdf', folder / 'probed.csv', '--json').output
+    )
+    assert record['command_scale'] is None
+    assert record['joints'][0]['sign'] == -1
+
+
 def test_json_holds_the_same_and_a_rotor_makes_the_scale_larger(folder):
     command = ('command-check', folder / 'arm.urdf', folder / 'probed.csv', '--json')
     bare, geared = (
-        json.loads(invoked(*command, *options).output)
-        for options in ((), ('--rotor-inertia', 'j1=0.58'))
+        json.loads(invoked(*command, '--rotor-inertia', f'j1={inertia}').output)
+        for inertia in (1e-9, 0.58)
     )
     (only,) = bare['joints']
     assert (only['joint'], only['channel'], only['sign']) == ('j1', 'j1', -1)
