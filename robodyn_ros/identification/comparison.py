@@ -15,6 +15,7 @@ from robodyn_ros.identification.noise import rms
 from robodyn_ros.identification.prediction import DriveModel, prediction_states
 from robodyn_ros.identification.preparation import EvenSamples, States, band_with_cutoff, states_of
 from robodyn_ros.identification.recording import Recording
+from robodyn_ros.identification.regression import least_squares
 from robodyn_ros.identification.rows import Rows, rows_of
 from robodyn_ros.model import RobotModel
 from robodyn_ros.record import Record
@@ -123,8 +124,7 @@ class UrdfWithFriction:
             mine = used[:, joint]
             if mine.any():
                 friction = columns[mine, joint, 1:]
-                solution = np.linalg.lstsq(friction, rest[mine, joint], rcond=None)[0]
-                coefficients[joint, 1:] = solution
+                coefficients[joint, 1:] = least_squares(friction, rest[mine, joint])[0]
         return cls(model, coefficients)
 
 

@@ -585,7 +585,7 @@ def refined_effort_scale(scale: FloatArray, rows: Sequence[Rows], fit: Fit) -> F
         if mine.sum() < LEAST_ROWS or np.linalg.norm(torque[mine, joint]) < _TELLING * size:
             continue
         matrix = np.column_stack([torque[mine, joint], columns[mine, joint]])
-        slope = float(np.linalg.lstsq(matrix, effort[mine, joint], rcond=None)[0][0])
+        slope = float(least_squares(matrix, effort[mine, joint])[0][0])
         result[joint] /= float(np.clip(slope, 0.5, 2.0))
     return result
 

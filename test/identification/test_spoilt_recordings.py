@@ -147,7 +147,7 @@ ALL = 'velocities of all joints: '
 DEGREES = r'in degrees\?'
 POSITION = "position of joint 'NAME'.*" + DEGREES
 SIGN, ZERO = VELOCITY + 'has the wrong sign', VELOCITY + 'is zero while it moves'
-LATE, ANOTHERS = VELOCITY + 'is 120 ms behind its position', "velocity of .*: that of joint '"
+LATE, OF_ANOTHER = VELOCITY + 'is 120 ms behind its position', "velocity of .*: that of joint '"
 SPOILT = {
     'velocity reversed, one': Spoilt(scaled('velocity', -1), SIGN, True),
     'velocity reversed, all': Spoilt(scaled('velocity', -1), SIGN),
@@ -159,8 +159,8 @@ SPOILT = {
     'velocity doubled, all': Spoilt(scaled('velocity', 2), ALL + '2 times'),
     'velocity late, one': Spoilt(late(0.12), LATE, True),
     'velocity late, all': Spoilt(late(0.12), LATE),
-    'velocities of two exchanged': Spoilt(exchanged('velocity'), ANOTHERS, True),
-    'velocities of all exchanged': Spoilt(exchanged('velocity'), ANOTHERS),
+    'velocities of two exchanged': Spoilt(exchanged('velocity'), OF_ANOTHER, True),
+    'velocities of all exchanged': Spoilt(exchanged('velocity'), OF_ANOTHER),
     'position in degrees, one': Spoilt(in_degrees('position'), POSITION, True),
     'position in degrees, all': Spoilt(in_degrees('position'), 'position of .*' + DEGREES),
     'stamps in ms': Spoilt(clock(1e3), r'time: .* in ms\?'),
