@@ -123,7 +123,7 @@ def loaded():
         'observed recording': ObservedRecording(TIME, TABLE, TABLE, TABLE > 0.0),
         'motion terms': motion_terms,
         'motion': Motion(motion_terms, 'a.csv', 0.0),
-        'condition': Condition(('j1', 'j2'), (), *[TIME] * 6, 0.1, 0.1, 5, TABLE, TABLE),
+        'condition': Condition(('j1', 'j2'), (), *[TIME] * 8, 0.1, 0.1, 5, TABLE, TABLE),
         'timed motion': TimedMotion(('j1', 'j2'), TIME, *[TABLE] * 4, TIME, rms_effort=TIME),
         'known residual': KnownResidual(TIME, 1e-4),
         'servo gains': ServoGains(('j1', 'j2'), TIME[:2], TIME[:2]),

@@ -57,7 +57,7 @@ def test_state_of_now_is_computed_with(arm, name):
 def test_state_that_is_too_old_is_refused_with_its_age(arm, name):
     answer = ask(arm, name, age=3.0)
     assert not answer.success
-    assert 'age of the latest measured state: 3.0 s' in answer.message
+    assert 'age of the latest measured state: 3.0' in answer.message
     assert 'at most 0.5 s, or 6 positions in the request' in answer.message
 
 
