@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import svd
 
 from robodyn_ros.identification.factors import triangular_factor
 from robodyn_ros.identification.noise import autocorrelation_time
@@ -134,8 +135,9 @@ def least_squares(columns: FloatArray, effort: FloatArray) -> tuple[FloatArray, 
     size = np.linalg.norm(columns, axis=0)
     kept = np.flatnonzero(size > 1e-9 * size.max())
     scaled = columns[:, kept] / size[kept]
-    basis, triangle = np.linalg.qr(scaled)  # the SVD of many rows may fail to converge
-    left, singular, right = np.linalg.svd(triangle, full_matrices=False)
+    # Divide and conquer, NumPy's way, may fail to converge where columns are the same.
+    basis, triangle = np.linalg.qr(scaled)
+    left, singular, right = svd(triangle, full_matrices=False, lapack_driver='gesvd')
     left = basis @ left
     known = singular > ONE_AND_THE_SAME * singular[0]
     inverse = right[known].T / singular[known]

@@ -140,6 +140,15 @@ def motion_terms(found: Identification, recording: Recording) -> MotionTerms:
         solution = fit.solved(payload, weights)
         payload = solution.common
         weights = huber_weights(solution.residual, fit.used)
+    # With what it carries: a load alone may make the efforts of a wrist many times larger.
+    model = found.drive_model.model
+    loaded = model.with_inertial_parameters(with_payload_parameters(model, payload))
+    if doubts := effort_doubts(loaded, fit.stretches):
+        raise InsufficientRecording(
+            'recording',
+            Phrase('; '.join(map(str, doubts))),
+            'efforts as those that the model was identified from',
+        )
     limits = fit.limits(solution)
     for _ in range(_PASSES):
         pushed = fit.pushed(solution.residual, limits)
@@ -179,13 +188,6 @@ class _Refit:
         stretches = tuple(
             rows_of(model, states_of(each, band), drive.effort_scale, silent) for each in cut
         )
-        doubts = effort_doubts(drive.model, stretches)
-        if doubts:
-            raise InsufficientRecording(
-                'recording',
-                Phrase('; '.join(map(str, doubts))),
-                'efforts as those that the model was identified from',
-            )
         inertial = np.concatenate([each.inertial for each in stretches])
         used = np.concatenate([each.used for each in stretches])
         if (used.sum(axis=0) < LEAST_ROWS).all():
