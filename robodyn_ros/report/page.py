@@ -9,7 +9,7 @@ from elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +38,15 @@ from robodyn_ros.report.charts import (
 from robodyn_ros.report.facts import STEPS, ArmFacts, slider_ranges, turned_once
 from robodyn_ros.report.identification_page import identification_values
 from robodyn_ros.report.template import rendered_page
-from robodyn_ros.report.text import NOISE, matrix_rows, shortened, true_minus, unbroken
+from robodyn_ros.report.text import (
+    NOISE,
+    matrix_rows,
+    plural,
+    quantity,
+    shortened,
+    true_minus,
+    unbroken,
+)
 from robodyn_ros.spatial import FloatArray, inertia_tensor, skew
 
 _LONGEST_FORMULAS = 1500
@@ -46,6 +54,7 @@ _MOST_ALERTS = 3
 _MOST_SYMBOLS = 400
 _MOST_COLUMNS = 10
 _LEAST_GRAVITY = 1e-9  # [N m or N]
+_LARGEST_ERROR = 0.1  # of the torque in a recording, from which on a model is doubted
 
 
 @dataclass(frozen=True)
@@ -100,10 +109,13 @@ def report_page(
     of = None
     if identification is not None and shown is not None:
         of = identification_values(identification, model, shown)
+    joints = _joints(facts)
+    findings = [*model.findings, *(of['warnings'] + of['remarks'] if of else ())]
     return rendered_page(
         'page.html.jinja',
         facts=facts,
         of=of,
+        doubts=list(_doubts(facts, of, joints)),
         model=model,
         script=script(),
         script_digest=script_digest(),
@@ -114,17 +126,17 @@ def report_page(
             (f'frame {model.n} to {model.tip_link}', matrix_rows(model.dh.tip_transform)),
         ],
         links=_links(facts),
-        alerts=[each for each in model.findings if each.level == 'warning'][:_MOST_ALERTS],
+        alerts=[each for each in findings if each.level == 'warning'][:_MOST_ALERTS],
         sign_off=(sign_off or SignOff()).fields,
         left_out=[f'q{k + 1}' for k in masses_left_out(model, _bent(facts))],
         has_gravity=facts.ranges is not None and _has_gravity(facts.ranges.gravity),
         is_shorter=_is_shorter(facts),
-        levels=[finding.level for finding in model.findings],
+        levels=[finding.level for finding in findings],
         lengths=facts.base.expressions[0].lengths if facts.base.expressions else {},
         parameters=_parameters(facts),
         vanishing=[x.symbol for x in facts.structure.coefficients if not x.nonzero],
         most_symbols=_MOST_SYMBOLS,
-        joints=_joints(facts),
+        joints=joints,
         parts=PARTS,
         steps=STEPS,
         simplified_formulas=_simplified_formulas(facts),
@@ -139,6 +151,26 @@ def report_page(
         strongest=_strongest(facts),
         split=_split_rows(facts),
     )
+
+
+def _doubts(
+    facts: ArmFacts, of: Mapping[str, Any] | None, joints: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    """Yield why the description is not simply used: of all that the page shows."""
+    if count := [each.level for each in facts.model.findings].count('warning'):
+        yield plural(count, 'warning')
+    for what, share in (('gravity', 'gravity_fraction'), ('the motion', 'peak_fraction')):
+        beyond = [f'q{each["index"]}' for each in joints if (each[share] or 0.0) > 1.0]
+        if beyond:
+            yield f'{what} asks for more than the effort limit of {", ".join(beyond)}'
+    if of is None:
+        return
+    if of['warnings']:
+        yield f'{plural(len(of["warnings"]), "warning")} of the recording'
+    off = {name: of['judged'].relative(name) for name in ('urdf', 'identified')}
+    if max(off.values()) > _LARGEST_ERROR:
+        urdf, identified = (quantity(100 * each, '%', 2) for each in off.values())
+        yield f'its torque is {urdf} off the recording, that of the identified model {identified}'
 
 
 def _figures(facts: ArmFacts) -> Iterable[tuple[str, str]]:

@@ -48,6 +48,11 @@ def test_measured_and_predicted_torques_stand_before_and_after(recorded, browser
     (held_out,) = (row for row in rows if row[0].startswith('recording 2, validation'))
     before, _, after = (float(cell.removesuffix('\u00a0%')) for cell in held_out[1:])
     assert after < 2 < 10 < before
+    # The verdict on the first page has the numbers of the table.
+    (verdict,) = page.find_class('verdict')
+    assert 'warning' in verdict.get('class') and 'can be used' not in verdict.text_content()
+    said = f'is {held_out[1]} off the recording, that of the identified model {held_out[3]}'
+    assert said in verdict.text_content()
     sources = page.get_element_by_id('provenance').text_content()
     assert 'motion.csv, SHA-256' in sources and 'other.csv, SHA-256' in sources
 
