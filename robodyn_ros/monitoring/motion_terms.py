@@ -140,10 +140,11 @@ def motion_terms(found: Identification, recording: Recording) -> MotionTerms:
         solution = fit.solved(payload, weights)
         payload = solution.common
         weights = huber_weights(solution.residual, fit.used)
-    # With what it carries: a load alone may make the efforts of a wrist many times larger.
+    # Without and with what it carries: a load alone may make a wrist's efforts many times larger.
     model = found.drive_model.model
     loaded = model.with_inertial_parameters(with_payload_parameters(model, payload))
-    if doubts := effort_doubts(loaded, fit.stretches):
+    doubts = effort_doubts(model, fit.stretches)
+    if doubts and effort_doubts(loaded, fit.stretches):
         raise InsufficientRecording(
             'recording',
             Phrase('; '.join(map(str, doubts))),
