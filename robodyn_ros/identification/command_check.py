@@ -26,7 +26,7 @@ from robodyn_ros.identification.preparation import (
     even_samples,
     low_passed,
 )
-from robodyn_ros.identification.recording import Recording, checked_recordings
+from robodyn_ros.identification.recording import Recording, checked_recordings, findings_of
 from robodyn_ros.model import RobotModel, checked_model, position_unit
 from robodyn_ros.motions.point_to_point import known_effort_limits
 from robodyn_ros.record import Record, quantity
@@ -53,7 +53,7 @@ _SIGN_CUTOFF, _RATE_PART = 20.0, 0.4
 _LEAST_SLIDE, _LEAST_TIME = 6, 0.02
 _LEAST_WAY = 0.003
 _TEST_FUNCTIONS = 3
-_POSITIONS = 200  # in which the inertia of a joint is looked at
+_POSITIONS = 200  # of which a joint's mean inertia is taken
 # Slides that tell something of a joint; a scale that is less certain than this is unknown.
 _LEAST_SLIDES, _UNKNOWN = 6, 0.1
 # A scale is not one where it is off by so much, and so many deviations; deviations over this are
@@ -406,7 +406,7 @@ def check_commands(model: RobotModel, recordings: Recording | Sequence[Recording
     )
     return CommandCheck(
         joints,
-        (*(finding for each in given for finding in each.findings), *_findings(model, joints)),
+        (*findings_of(given), *_findings(model, joints)),
     )
 
 

@@ -24,16 +24,16 @@ from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.identification.drive_terms import DriveTerms
 from robodyn_ros.identification.factors import triangular_factor
 from robodyn_ros.identification.findings import (
-    CERTAINLY_LATE,
     FAR,
     LATE,
+    LATE_SIGMAS,
     POOR,
     check_rows,
     of_delay,
 )
 from robodyn_ros.identification.fit import Fit, fitted, joint_delays, predicted
 from robodyn_ros.identification.prior import BODIES_DEVIATION, Prior, prior_pseudo_inertia
-from robodyn_ros.identification.recording import Recording, checked_recordings
+from robodyn_ros.identification.recording import Recording, checked_recordings, findings_of
 from robodyn_ros.identification.regression import ONE_AND_THE_SAME, least_squares
 from robodyn_ros.identification.rows import LEAST_ROWS, Rows, TrainingData
 from robodyn_ros.model import RobotModel, checked_model, force_unit
@@ -53,7 +53,7 @@ _ROUNDS = 3
 GRAVITY, INERTIAL, VISCOUS, COULOMB, OFFSET, ROTOR = range(6)
 # A part of the rigid body's torque tells where it makes up so much of the effort, is so many
 # deviations from zero, and leaves so little of the effort unexplained.
-_TELLING, _CERTAIN, _SURE = 0.35, 2.5, 0.45
+_MIN_TORQUE_SHARE, _MIN_SIGMAS, _MAX_RESIDUAL = 0.35, 2.5, 0.45
 # The rest of the rigid body's torque need not be so large to be seen.
 _SEEN_REST = 0.015
 # Gravity weaker than this beside the rest of the torque cannot be told from it.
@@ -64,7 +64,8 @@ _LARGEST_FACTOR = 3.0
 _MISSING = 0.45
 # So much of the URDF's gravity may be left where another one was removed.
 _LARGEST_REMAINDER = 0.5
-# Another joint's torque explains an effort if it leaves less than so much of what its own leaves.
+# Largest residual under another joint's torque, relative to that under its own, for which the
+# effort is the other joint's.
 _OF_ANOTHER = 0.5
 
 
@@ -244,7 +245,7 @@ def examine_effort(
         delay,
         deviation,
         (
-            *(finding for each in training.recordings for finding in each.findings),
+            *findings_of(training.recordings),
             *found.findings,
             *(finding for each in joints for finding in _of_joint_delay(each)),
             *of_delay(delay, deviation),
@@ -254,13 +255,13 @@ def examine_effort(
 
 def examined(model: RobotModel, rows: Sequence[Rows]) -> EffortFindings:
     """
-    Return what efforts are, but for their delays: what ``identify`` asks, too.
+    Return what efforts are, but for their delays, as ``identify`` uses it, too.
 
     Parameters
     ----------
     model : RobotModel
     rows : sequence of Rows
-        Prepared with a factor of one.
+        With efforts in the unit that is examined: as recorded, or times a given factor.
 
     Raises
     ------
@@ -305,29 +306,22 @@ def effort_doubts(model: RobotModel, rows: Sequence[Rows]) -> tuple[Finding, ...
 
 def joint_regressions(model: RobotModel, rows: Sequence[Rows]) -> dict[int, JointRegression]:
     """Return the regression of each joint that moves enough."""
-    parts, effort, used = _parts(model, rows)
-    return {
-        j: JointRegression.of(parts[used[:, j], j], effort[used[:, j], j])
-        for j in range(model.n)
-        if used[:, j].sum() >= LEAST_ROWS and parts[used[:, j], j, :2].any()
-    }
-
-
-def _parts(model: RobotModel, rows: Sequence[Rows]) -> tuple[FloatArray, FloatArray, np.ndarray]:
-    """Return what may be in the efforts, (K, n, 6), the efforts and the rows in use, (K, n)."""
     gravity = np.concatenate(
         [each.states.rows(gravity_torque(model, each.states.q)) for each in rows]
     )
     rigid = np.concatenate([each.inertial @ model.inertial_parameters.ravel() for each in rows])
     drive = np.concatenate([each.drive(DriveTerms()) for each in rows])
+    effort = np.concatenate([each.effort for each in rows])
+    used = np.concatenate([each.used for each in rows])
     # A rotor that the model has is part of the rigid body's torque.
     rotor = drive[..., :1] * (model.rotor_inertia == 0.0)[:, None]
     rest = rigid - gravity + drive[..., 0] * model.rotor_inertia
-    return (
-        np.concatenate([gravity[..., None], rest[..., None], drive[..., 1:], rotor], axis=-1),
-        np.concatenate([each.effort for each in rows]),
-        np.concatenate([each.used for each in rows]),
-    )
+    parts = np.concatenate([gravity[..., None], rest[..., None], drive[..., 1:], rotor], axis=-1)
+    return {
+        j: JointRegression.of(parts[used[:, j], j], effort[used[:, j], j])
+        for j in range(model.n)
+        if used[:, j].sum() >= LEAST_ROWS and parts[used[:, j], j, :2].any()
+    }
 
 
 def _classified(joint: str, found: JointRegression) -> JointEffort:
@@ -409,7 +403,7 @@ def _of_one_driver(
     A load that the model lacks makes a wrist of amperes look like torque, and a wrong mass makes
     one torque look like amperes.
     """
-    result = dict(joints)
+    result, nan = dict(joints), float('nan')
     telling = {j: each for j, each in joints.items() if each.unit != 'undecided'}
     scaled = [j for j, each in telling.items() if each.unit == 'scaled']
     larger = [j for j in scaled if abs(telling[j].factor) > 1.0]
@@ -417,23 +411,21 @@ def _of_one_driver(
     if 2 * len(most) > len(telling):
         for j, each in telling.items():
             if j not in most:
-                nan = float('nan')
-                sign = -1.0 if each.is_inverted else nan
                 result[j] = replace(
                     each,
                     unit='undecided',
-                    factor=sign,
+                    factor=-1.0 if each.is_inverted else nan,
                     factor_deviation=nan,
                     carried=0.0,
                     gravity='undecided' if each.gravity == 'removed' else each.gravity,
                 )
         return result
     for j in scaled:
+        if telling[j].is_inverted or len(telling) == 1:
+            continue
         tried = {**joints, j: replace(telling[j], unit='torque', factor=1.0)}
-        if np.sign(telling[j].factor) > 0 and len(telling) > 1:
-            residual = _residual(model, _corrected(rows, tried), j)
-            if residual < _EXPLAINED * telling[j].residual:
-                result[j] = replace(telling[j], unit='undecided', factor=float('nan'))
+        if _residual(model, _corrected(rows, tried), j) < _EXPLAINED * telling[j].residual:
+            result[j] = replace(telling[j], unit='undecided', factor=nan)
     return result
 
 
@@ -461,7 +453,7 @@ def _without_urdf(
         brakes = friction @ columns[:, -3] >= 0.0
         size = np.linalg.norm(effort[mine], axis=0)
         is_seen = np.linalg.norm(friction) > _SEEN_FRICTION * size[j]
-        is_certain = (np.abs(coefficients) > _CERTAIN * deviation)[-3:-1]
+        is_certain = (np.abs(coefficients) > _MIN_SIGMAS * deviation)[-3:-1]
         if verdict.unit == 'undecided' and not brakes and is_seen and is_certain.any():
             result[j] = replace(verdict, factor=-1.0)
         triangle = triangular_factor(np.column_stack([columns, effort[mine]]))
@@ -470,7 +462,7 @@ def _without_urdf(
             rest = np.linalg.norm(triangle[columns.shape[1] :, columns.shape[1] :], axis=0)
             left[j] = rest / np.maximum(size, 1e-300) * np.sqrt(mine.sum() / spare)
     best = left.argmin(axis=0)
-    limit = np.minimum(_SURE, _OF_ANOTHER * np.diagonal(left))
+    limit = np.minimum(_MAX_RESIDUAL, _OF_ANOTHER * np.diagonal(left))
     displaced = {j for j in joints if left[best[j], j] < limit[j]}
     for j, verdict in joints.items():
         if j in displaced and best[j] in displaced:
@@ -582,7 +574,10 @@ def refined_effort_scale(scale: FloatArray, rows: Sequence[Rows], fit: Fit) -> F
     for joint in range(len(scale)):
         mine = used[:, joint]
         size = np.linalg.norm(effort[mine, joint])
-        if mine.sum() < LEAST_ROWS or np.linalg.norm(torque[mine, joint]) < _TELLING * size:
+        if (
+            mine.sum() < LEAST_ROWS
+            or np.linalg.norm(torque[mine, joint]) < _MIN_TORQUE_SHARE * size
+        ):
             continue
         matrix = np.column_stack([torque[mine, joint], columns[mine, joint]])
         slope = float(least_squares(matrix, effort[mine, joint])[0][0])
@@ -661,19 +656,19 @@ class JointRegression:
 
     def is_certain(self, column: int) -> bool:
         """Whether a part is many deviations from zero."""
-        return bool(abs(self.coefficients[column]) > _CERTAIN * self.deviation[column])
+        return bool(abs(self.coefficients[column]) > _MIN_SIGMAS * self.deviation[column])
 
     @property
     def tells(self) -> bool:
         """Whether the rigid body's torque explains enough of the effort to scale it."""
-        if self.residual > _SURE:
+        if self.residual > _MAX_RESIDUAL:
             return False
         if self.has_gravity:
-            return self.share(GRAVITY) > _TELLING and self.is_certain(GRAVITY)
+            return self.share(GRAVITY) > _MIN_TORQUE_SHARE and self.is_certain(GRAVITY)
         share = abs(self.rigid) * np.linalg.norm(self.parts[:, [GRAVITY, INERTIAL]].sum(axis=1))
         return bool(
-            share > _TELLING * np.linalg.norm(self.effort)
-            and abs(self.rigid) > _CERTAIN * self.rigid_deviation
+            share > _MIN_TORQUE_SHARE * np.linalg.norm(self.effort)
+            and abs(self.rigid) > _MIN_SIGMAS * self.rigid_deviation
         )
 
     @property
@@ -689,7 +684,11 @@ class JointRegression:
         What the URDF's gravity differs from the one that was removed remains, of either sign.
         """
         gravity, rest = self.coefficients[[GRAVITY, INERTIAL]]
-        if not self.has_gravity or abs(gravity) > _LARGEST_REMAINDER or self.residual > _SURE:
+        if (
+            not self.has_gravity
+            or abs(gravity) > _LARGEST_REMAINDER
+            or self.residual > _MAX_RESIDUAL
+        ):
             return False
         if self.sees_the_rest and rest < 0:
             return False  # the sign is wrong: then gravity says nothing of its own
@@ -699,11 +698,11 @@ class JointRegression:
         if abs(gravity) > 1.0 / _LARGEST_FACTOR:
             return False  # the URDF's masses may be off by so much
         seen, friction = self.share(GRAVITY), self.share(VISCOUS, COULOMB)
-        if seen > _TELLING and (gravity > 0 or seen > friction):
+        if seen > _MIN_TORQUE_SHARE and (gravity > 0 or seen > friction):
             return False  # it is most of the effort, in another unit
         # Nothing shows the unit: gravity is missing if it would be a large part of a torque.
         expected = np.linalg.norm(self.parts[:, GRAVITY]) / np.linalg.norm(self.effort)
-        return bool(expected > _TELLING)
+        return bool(expected > _MIN_TORQUE_SHARE)
 
     @property
     def unit_per_torque(self) -> float:
@@ -796,7 +795,7 @@ def _findings_of_joint(joint: JointEffort, unit: str) -> Iterator[Finding]:
 def _of_joint_delay(joint: JointEffort) -> Iterator[Finding]:
     """Yield that a joint's effort is late, unlike the others'."""
     element = f'effort of joint {joint.joint!r}'
-    if abs(joint.delay) > max(5 * LATE, 2 * CERTAINLY_LATE * joint.delay_deviation):
+    if abs(joint.delay) > max(5 * LATE, 2 * LATE_SIGMAS * joint.delay_deviation):
         message = f'{element} is stamped {joint.delay:.3g} s after the motion, unlike the others'
         yield note('joint_delay', element, float(f'{joint.delay:.4g}'), message)
 

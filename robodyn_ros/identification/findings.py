@@ -24,15 +24,15 @@ _LITTLE_RANGE = 0.1  # rad or m
 _LITTLE_MOTION = 0.1
 _OUTLYING, _MANY = 6.0, 0.01
 _OTHER_RECORDING = 2.0
-# So much of a joint's effort may be left, and so far may masses be from the URDF's.
+# Largest part of a joint's effort that may be left unexplained, and largest ratio of a mass to
+# that of the URDF.
 POOR, FAR = 0.3, 2.0
-# A result that leaves so many times what the URDF with friction leaves is worse than that.
+# Ratio of the result's residual to that of the URDF with friction from which it is worse.
 _WORSE = 1.1
-# What a joint lacks in the motions that were trained with is worth a note only below this part of
-# the strongest joint's effort.
+# In training motions, residuals below this part of the strongest joint's effort are only a note.
 _SMALL = 0.01
-# A delay is worth a word where it is longer than this [s], and so many deviations.
-LATE, CERTAINLY_LATE = 0.002, 5.0
+# Report a delay longer than this [s] and this many standard deviations.
+LATE, LATE_SIGMAS = 0.002, 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,7 +190,7 @@ def of_tilt(tilt: np.ndarray) -> Iterator[Finding]:
 
 def of_delay(delay: float, deviation: float) -> Iterator[Finding]:
     """Yield that efforts are stamped late, or early, where that is certain."""
-    if abs(delay) > max(LATE, CERTAINLY_LATE * deviation):
+    if abs(delay) > max(LATE, LATE_SIGMAS * deviation):
         message = f'efforts of all joints are stamped {delay:.3g} s after the motion'
         yield note('delay', 'effort', float(f'{delay:.3g}'), message)
 

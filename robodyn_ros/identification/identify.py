@@ -36,7 +36,7 @@ from robodyn_ros.identification.prediction import DriveModel
 from robodyn_ros.identification.preparation import even_samples
 from robodyn_ros.identification.prior import BODIES_DEVIATION, Prior, prior_pseudo_inertia
 from robodyn_ros.identification.progress import Progress, reporting
-from robodyn_ros.identification.recording import Recording, checked_recordings
+from robodyn_ros.identification.recording import Recording, checked_recordings, findings_of
 from robodyn_ros.identification.rows import Rows, TrainingData
 from robodyn_ros.identification.selection import CrossValidation, Score, chosen_tilt
 from robodyn_ros.kinematics import kinematics_digest
@@ -130,14 +130,14 @@ def identify(
     is_assumed = effort_scale is None and bool((efforts.effort_scale != 1.0).any())
     if is_assumed:
         scale = efforts.effort_scale
-    drives = _Balance.of(model, efforts, balance)
-    rows = drives.rows(training, model, scale)
+    balanced = _Balance.of(model, efforts, balance)
+    rows = balanced.rows(training, model, scale)
     report(0.1, 'first estimate')
     baseline = fitted(model, rows, prior, DriveTerms(), rounds=_BASELINE_ROUNDS)
     if is_assumed and any(each.unit == 'scaled' for each in efforts.joints):
         for _ in range(_UNIT_ROUNDS):
             scale = refined_effort_scale(scale, rows, baseline)
-            rows = drives.rows(training, model, scale)
+            rows = balanced.rows(training, model, scale)
             baseline = fitted(model, rows, prior, DriveTerms(), start=baseline, rounds=1)
 
     report(0.2, 'choosing the friction')
@@ -147,7 +147,7 @@ def identify(
         model, rows, prior, validator, best, base_tilt
     )
     if tilt.any():
-        rows = drives.rows(training, tilted_model, scale)
+        rows = balanced.rows(training, tilted_model, scale)
 
     report(0.8, 'estimating')
     fit = fitted(tilted_model, rows, prior, best.terms, start=baseline)
@@ -156,7 +156,7 @@ def identify(
         fit = fitted(tilted_model, rows, prior, best.terms, start=fit, robust=True)
     delay, delay_deviation = estimated_delay(tilted_model, rows, prior, fit)
     drive_model, parameters, covariance = _result(
-        model, tilted_model, rows, prior, fit, best, scale, drives.carried
+        model, tilted_model, rows, prior, fit, best, scale, balanced.carried
     )
     drive_model = replace(drive_model, scale_is_assumed=is_assumed)
 
@@ -175,10 +175,10 @@ def identify(
             )
         )
     all_findings = [
-        *(finding for each in (*training.recordings, *held_out) for finding in each.findings),
+        *findings_of((*training.recordings, *held_out)),
         *prior_findings,
         *of_efforts(efforts, scale, is_assumed=is_assumed),
-        *drives.findings(model),
+        *balanced.findings(model),
         *training.silent_findings(model),
         *found.of_motion(model, rows),
         *found.of_estimate(fit, parameters, best),

@@ -39,7 +39,7 @@ RECENT = 2000
 
 _FORMAT = 'robodyn history 1'
 _LARGEST_LINE = 64 * 2**10
-_MOST_LINES = 2**17  # lines cost time, not bytes; a motion takes more than 2 LARGEST / 2**17
+_MOST_LINES = 2**17  # lines of 256 bytes fill a file; a motion takes more
 _LARGEST_NUMBER = 1e12
 _LONGEST_TEXT = 200
 _SHAPES: dict[str, tuple[int, ...]] = {

@@ -64,7 +64,7 @@ def test_the_findings_have_what_to_copy():
     assert good.order == ('j1',)
 
 
-def test_no_scale_is_told_of_a_joint_whose_rotor_is_unknown_and_matters():
+def test_a_joint_whose_rotor_is_unknown_and_matters_has_no_scale():
     geared = RobotModel.from_urdf(PENDULUM)  # no rotor in it: unknown
     found = check_commands(geared, sliding(geared, -0.5))
     (only,) = found.joints
