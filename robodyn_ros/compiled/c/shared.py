@@ -27,7 +27,7 @@ from robodyn_ros.dynamics import (
     inverse_dynamics,
     mass_matrix,
 )
-from robodyn_ros.dynamics.friction import friction_of
+from robodyn_ros.dynamics.friction import drive_velocity, friction_of
 from robodyn_ros.errors import InvalidArgument, NoBackend, Phrase
 from robodyn_ros.kinematics import forward_kinematics, jacobian, kinematics_digest, reach
 from robodyn_ros.model import STRONGEST_GRAVITY, Payload, RobotModel, checked_model
@@ -192,7 +192,8 @@ def _tests(model: RobotModel, run_time: RunTime) -> str:
             _array(f'{key}gravity_at', gravity_torque(each, q)),
             _array(f'{key}mass', mass_matrix(each, q)),
         ]
-    rigid, direction = inverse_dynamics(model, q, qd, qdd), np.tanh(qd / _WIDTH)
+    rigid = inverse_dynamics(model, q, qd, qdd)
+    direction = np.tanh(drive_velocity(model, qd) / _WIDTH)
     tables += [
         _array('direction', direction),
         _array('friction', friction_of(model, qd, direction, rigid)),
