@@ -158,6 +158,8 @@ def _constants(model: RobotModel, run_time: RunTime, generator: str) -> str:
             _array('velocity_limits', model.velocity_limits),
             _array('effort_limits', model.effort_limits),
             _array('possible_positions', model.possible_positions),
+            f'enum {{ COUPLED = {len(model.coupling)} }};',
+            _array('coupling', model.coupling),
             _array('gravity', model.gravity),
             f'#define STRONGEST_GRAVITY {_number(STRONGEST_GRAVITY)}',
             f'#define HEAVIEST_PAYLOAD {heaviest}\n#define LARGEST_PAYLOAD {largest}',
@@ -234,6 +236,8 @@ class SharedModel(ctypes.Structure):
     _fields_ = [
         ('abi', ctypes.c_int),
         ('joints', ctypes.c_int),
+        ('coupled_drives', ctypes.c_int),
+        ('coupling', _DOUBLES),
         ('load_size', ctypes.c_int),
         ('generator', ctypes.c_char_p),
         ('joint_names', ctypes.POINTER(ctypes.c_char_p)),
