@@ -28,6 +28,7 @@ from robodyn_ros.commands.progress import progress_bar
 from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification import Identification, Recording, with_driver_gravity
 from robodyn_ros.identification.comparison import MODELS
+from robodyn_ros.identification.parameters import coupled_name
 from robodyn_ros.identification.progress import Progress, reporting
 from robodyn_ros.identification.recording import recording_of_file
 from robodyn_ros.model import RobotModel
@@ -283,6 +284,8 @@ def _summary(found: Identification) -> Iterator[str]:
     """Yield how good it is."""
     shown = found.errors[-1]
     yield f'friction: {found.terms}'
+    for gears in found.model.coupling:
+        yield f'a drive turns with {coupled_name(found.model, gears)}'
     if shown.role == 'training':
         best = min((each.relative_error for each in found.candidates), default=float('nan'))
         yield f'cross-validated error of the best friction: {best:.1%}'
