@@ -3,6 +3,7 @@
 Identify arms from recordings, and compare with the URDF and plain least squares, held out.
 
     python benchmarks/identify_recordings.py DIR [NAME ...] [--write]
+    python benchmarks/identify_recordings.py --further DIR [NAME ...]
 
 DIR holds recordings of real arms, as its README.md says. The first table is the error on motions
 that were not trained with, |predicted - measured| / |measured|, both low-passed at 5 Hz, all
@@ -12,6 +13,12 @@ from the prior with the drive terms that were chosen, the median of eleven, on o
 says what was chosen, and how busy the machine was. Names choose rows. Without names, the same
 error of the URDFs' bodies on every motion without load comes first. With --write, error and band
 of the rows go into docs/recordings_runs.yaml, which docs/write_arms_table.py reads.
+
+With --further, DIR holds a folder for each further arm: arm.urdf, recording.csv and arm.yaml,
+which has base_link, tip_link and, where they are known, effort_scale of each joint. Every fifth of
+the recording is held out in turn. The table is the error of each joint on all of them, low-passed
+likewise, beside the URDF's and that of least squares with the columns of the drive terms that were
+chosen; 100 is to predict zero.
 """
 
 from __future__ import annotations
@@ -35,7 +42,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support')
 from robots import public_urdf
 
 from robodyn_ros import RobotModel
-from robodyn_ros.identification import DriveTerms, Recording, identify
+from robodyn_ros.identification import DriveTerms, Identification, Recording, identify
 from robodyn_ros.identification.estimator import estimate
 from robodyn_ros.identification.fit import fitted
 from robodyn_ros.identification.parameters import bare_base_parameters
@@ -46,6 +53,7 @@ from robodyn_ros.identification.rows import Rows, TrainingData, rows_of
 from robodyn_ros.spatial import pseudo_inertia
 
 CUTOFF = 5.0  # Hz
+FIFTHS = 5
 RUNS = Path(__file__).resolve().parents[1] / 'docs' / 'recordings_runs.yaml'
 HEAD = """\
 # SPDX-License-Identifier: Apache-2.0
@@ -64,7 +72,7 @@ class Split:
     model: RobotModel
     training: list[Recording]
     held_out: Recording
-    scale: np.ndarray
+    scale: np.ndarray | None
 
 
 def models(folder: Path) -> dict[str, RobotModel]:
@@ -129,19 +137,59 @@ def splits(folder: Path) -> Iterator[Split]:
     yield Split('UR10e 30 s -> 14 h.', 2.7, ur10e, [thirty], harmonics, UR10E_SCALE)
 
 
-def least_squares_error(split: Split) -> float:
-    """Return the error of base parameters and plain drive terms by weighted least squares."""
+def further(folder: Path) -> Iterator[list[Split]]:
+    """Yield the splits of each further arm, by the names of their folders."""
+    for known in sorted(folder.glob('*/arm.yaml')):
+        arm = yaml.safe_load(known.read_text(encoding='utf-8'))
+        model = RobotModel.from_urdf(
+            known.with_name('arm.urdf'), base_link=arm['base_link'], tip_link=arm['tip_link']
+        )
+        whole = Recording.from_csv(known.with_name('recording.csv'), model)
+        edges = np.linspace(whole.time[0], whole.time[-1], FIFTHS + 1)
+        edges[[0, -1]] = -np.inf, np.inf
+        scale = arm.get('effort_scale')
+        yield [
+            Split(
+                known.parent.name,
+                np.inf,
+                model,
+                [
+                    whole.between(*part)
+                    for part in ((edges[0], edges[k]), (edges[k + 1], edges[-1]))
+                    if part[0] < part[1]
+                ],
+                whole.between(edges[k], edges[k + 1]),
+                None if scale is None else np.array(scale, dtype=float),
+            )
+            for k in range(FIFTHS)
+        ]
+
+
+def identified(split: Split) -> Identification:
+    """Return what is identified from the recordings to train with."""
+    return identify(
+        split.model, split.training, validation=[split.held_out], effort_scale=split.scale
+    )
+
+
+def least_squares_residuals(
+    split: Split, found: Identification, terms: DriveTerms, coupling: np.ndarray
+) -> np.ndarray:
+    """Return what weighted least squares leaves of what is held out, shape (K, n) [N m or N]."""
     stretches = [stretch for each in split.training for stretch in even_samples(each)]
     band = motion_band(stretches)
     model, n = split.model, split.model.n
+    bodies = found.model.inertial_parameters
     columns = list(bare_base_parameters(model).columns)
 
     def matrix(rows: Rows) -> np.ndarray:
-        drive = rows.drive(DriveTerms())
+        drive = rows.drive(terms, rows.rigid_torque(model, bodies) if terms.load else None)
         wide = (drive[..., None, :] * np.eye(n)[None, :, :, None]).reshape(*drive.shape[:2], -1)
-        return np.concatenate([rows.inertial[..., columns], wide], axis=-1)
+        return np.concatenate(
+            [rows.inertial[..., columns], wide, rows.coupled(terms, coupling)], axis=-1
+        )
 
-    training = [rows_of(model, states_of(each, band), split.scale) for each in stretches]
+    training = [rows_of(model, states_of(each, band), found.effort_scale) for each in stretches]
     used = np.concatenate([each.used for each in training])
     regressor = np.concatenate([matrix(each) for each in training])
     effort = np.concatenate([each.effort for each in training])
@@ -151,12 +199,16 @@ def least_squares_error(split: Split) -> float:
         x = np.linalg.lstsq(scaled, (effort * weight)[used], rcond=1e-10)[0]
         residual = np.where(used, effort - regressor @ x, 0.0)
         weight = np.sqrt(used.sum(axis=0) / np.maximum((residual**2).sum(axis=0), 1e-12))
-    error = size = 0.0
-    for states in prediction_states(split.held_out, CUTOFF)[0]:
-        rows = rows_of(model, states, split.scale)
-        error += float(((matrix(rows) @ x - rows.effort) ** 2).sum())
-        size += float((rows.effort**2).sum())
-    return float(np.sqrt(error / size))
+    held_out = held_out_rows(split, model, found)
+    return np.concatenate([matrix(each) @ x - each.effort for each in held_out])
+
+
+def held_out_rows(split: Split, model: RobotModel, found: Identification) -> list[Rows]:
+    """Return the rows of what is held out."""
+    return [
+        rows_of(model, states, found.effort_scale)
+        for states in prediction_states(split.held_out, CUTOFF)[0]
+    ]
 
 
 def solve_time(split: Split, terms: DriveTerms) -> float:
@@ -190,11 +242,11 @@ def print_tables(chosen: list[Split]) -> dict[str, dict[str, object]]:
     written: dict[str, dict[str, object]] = {}
     for split in chosen:
         start = process_time()
-        found = identify(
-            split.model, split.training, validation=[split.held_out], effort_scale=split.scale
-        )
+        found = identified(split)
         seconds = process_time() - start
         errors = found.errors[-1]
+        least = least_squares_residuals(split, found, DriveTerms(), np.zeros((0, split.model.n)))
+        torque = np.concatenate([each.effort for each in held_out_rows(split, split.model, found)])
         expected = found.predict(split.held_out)
         rate = (len(expected.time) - 1) / (expected.time[-1] - expected.time[0])
         effort, measured = (
@@ -205,7 +257,7 @@ def print_tables(chosen: list[Split]) -> dict[str, dict[str, object]]:
             split.accept,
             100 * errors.relative('urdf'),
             100 * errors.relative('urdf_friction'),
-            100 * least_squares_error(split),
+            100 * np.linalg.norm(least) / np.linalg.norm(torque),
             100 * np.linalg.norm(effort - measured) / np.linalg.norm(measured),
             100
             * (np.abs(expected.measured - expected.effort) <= 1.96 * expected.deviation).mean(),
@@ -233,21 +285,73 @@ def print_tables(chosen: list[Split]) -> dict[str, dict[str, object]]:
     return written
 
 
+@dataclass
+class JointErrors:
+    """
+    Relative errors of n joints, (n,) each, on all that an arm's splits hold out, and the results.
+
+    Least squares has the drive terms and the coupled drives of the results.
+    """
+
+    urdf: np.ndarray
+    least_squares: np.ndarray
+    identified: np.ndarray
+    results: list[Identification]
+
+    @classmethod
+    def of(cls, splits: list[Split]) -> JointErrors:
+        """Return what is left where each split is identified."""
+        parts: list[np.ndarray] = []
+        results = [identified(split) for split in splits]
+        for split, found in zip(splits, results, strict=True):
+            rows = held_out_rows(split, split.model, found)
+            own = held_out_rows(split, found.model, found)
+            measured = np.concatenate([each.effort for each in rows])
+            bodies = split.model.inertial_parameters.ravel()
+            left = (
+                measured,
+                np.concatenate([each.inertial @ bodies for each in rows]) - measured,
+                least_squares_residuals(split, found, found.terms, found.model.coupling),
+                np.concatenate([found.drive_model.torques(each)[0] for each in own]) - measured,
+            )
+            parts.append(np.stack(left) / found.effort_scale)
+        size, *left = np.linalg.norm(np.concatenate(parts, axis=1), axis=1)
+        return cls(*(each / size for each in left), results)
+
+
+def print_errors_of_joints(splits: list[Split]) -> None:
+    """Print the held-out error of each joint of a further arm."""
+    errors = JointErrors.of(splits)
+    heads = ('URDF', 'LS', 'identified')
+    name = f'{splits[0].name}, held out [%]'
+    print(name.ljust(26) + ''.join(f'{head:>12}' for head in heads))
+    table = 100 * np.stack([errors.urdf, errors.least_squares, errors.identified], axis=1)
+    for joint, row in zip(splits[0].model.joint_names, table, strict=True):
+        print(joint.ljust(26) + ''.join(f'{figure:12.1f}' for figure in row))
+    for found in errors.results:
+        drives = [found.model.joint_names[j] for j in np.flatnonzero(found.model.coupling.any(0))]
+        print(f'{found.terms}; coupled: {", ".join(drives) or "none"}')
+    print(flush=True)
+
+
 def main() -> None:
-    if len(sys.argv) < 2 or sys.argv[1] in ('-h', '--help'):
+    words = [word for word in sys.argv[1:] if word not in ('--write', '--further')]
+    if not words or words[0] in ('-h', '--help'):
         sys.exit(__doc__)
-    folder = Path(sys.argv[1])
-    names = [word for word in sys.argv[2:] if word != '--write']
+    folder, names = Path(words[0]), words[1:]
+
+    def is_chosen(split: Split) -> bool:
+        return not names or any(name.lower() in split.name.lower() for name in names)
+
+    if '--further' in sys.argv:
+        for arm in further(folder):
+            if is_chosen(arm[0]):
+                print_errors_of_joints(arm)
+        return
     if not names:
         print_errors_of_urdfs(folder)
-    written = print_tables(
-        [
-            split
-            for split in splits(folder)
-            if not names or any(name.lower() in split.name.lower() for name in names)
-        ]
-    )
-    if '--write' in sys.argv[2:]:
+    written = print_tables([split for split in splits(folder) if is_chosen(split)])
+    if '--write' in sys.argv:
         before = yaml.safe_load(RUNS.read_text(encoding='utf-8')) if RUNS.exists() else {}
         text = yaml.safe_dump({**before, **written}, sort_keys=False)
         RUNS.write_text(HEAD + text, encoding='utf-8')

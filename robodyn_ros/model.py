@@ -87,6 +87,12 @@ class RobotModel(Record):
         Friction that saturates at 0.1 and at 0.4 rad/s or m/s; zero unless identified.
     load_friction : array, shape (n,)
         Coulomb friction for each N m or N of the rigid body's torque; zero unless identified.
+    coupling : array, shape (m, n)
+        Velocity of each coupled drive for a unit velocity of each joint: a drive that turns with
+        joints 5 and 6 has ones there. It loads its joints by the same numbers. None unless given.
+    coupled_rotor_inertia : array, shape (m,) [kg m² or kg]
+    coupled_friction : array, shape (m, 4) [N m s/rad, N m; or N s/m, N]
+        Viscous, Coulomb and the two of a curve, of the coupled drives.
     name : str
         The robot's, as its description has it.
     """
@@ -108,13 +114,26 @@ class RobotModel(Record):
     effort_offset: FloatArray = field(default_factory=lambda: np.zeros(0))
     friction_curve: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
     load_friction: FloatArray = field(default_factory=lambda: np.zeros(0))
+    coupling: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    coupled_rotor_inertia: FloatArray = field(default_factory=lambda: np.zeros(0))
+    coupled_friction: FloatArray = field(default_factory=lambda: np.zeros((0, 4)))
     name: str = ''
 
     def __post_init__(self) -> None:
         for name in ('effort_offset', 'friction_curve', 'load_friction'):
             given = getattr(self, name)
             if not len(given):
-                object.__setattr__(self, name, np.zeros((self.n, *given.shape[1:])))
+                shape = (self.n, 2) if name == 'friction_curve' else (self.n,)
+                object.__setattr__(self, name, np.zeros(shape))
+        if not len(self.coupling):
+            object.__setattr__(self, 'coupling', np.zeros((0, self.n)))
+        m = len(self.coupling)
+        for name, shape in (('coupled_rotor_inertia', (m,)), ('coupled_friction', (m, 4))):
+            given = getattr(self, name)
+            if not len(given):
+                object.__setattr__(self, name, np.zeros(shape))
+            elif given.shape != shape:
+                raise InvalidArgument(f'model.{name}', given.tolist(), f'shape {shape}')
         object.__setattr__(self, 'findings', Rows(self.findings))
         super().__post_init__()
 
@@ -148,8 +167,19 @@ class RobotModel(Record):
     @cached_property
     def has_identified_friction(self) -> bool:
         """Whether friction has more than a URDF's viscous and Coulomb terms."""
-        more = (self.friction_curve, self.effort_offset, self.load_friction)
+        more = (self.friction_curve, self.effort_offset, self.load_friction, self.coupled_friction)
         return any(bool(term.any()) for term in more)
+
+    @cached_property
+    def rotor_matrix(self) -> FloatArray:
+        """What the rotors add to the mass matrix (n, n), the coupled drives' too."""
+        coupled = (self.coupling.T * self.coupled_rotor_inertia) @ self.coupling
+        return np.diag(self.rotor_inertia) + coupled
+
+    @cached_property
+    def dry_friction(self) -> FloatArray:
+        """Coulomb friction (n,) of each joint that moves alone, its coupled drives' included."""
+        return self.coulomb_friction + np.abs(self.coupling.T) @ self.coupled_friction[:, 1]
 
     @classmethod
     def from_urdf(

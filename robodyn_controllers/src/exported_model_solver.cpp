@@ -153,7 +153,13 @@ public:
   Eigen::VectorXd getFrictionVector(const Eigen::VectorXd & qd) const override
   {
     const robodyn_model & model = checked({{"joint_velocities", qd}});
-    const Eigen::VectorXd direction = (qd / arm_->friction_velocity).array().tanh();
+    const Eigen::Index n = qd.size(), m = model.coupled_drives;
+    Eigen::VectorXd velocity(n + m);
+    velocity.head(n) = qd;
+    for (Eigen::Index k = 0; k < m; ++k) {
+      velocity[n + k] = Eigen::Map<const Eigen::VectorXd>(model.coupling + k * n, n).dot(qd);
+    }
+    const Eigen::VectorXd direction = (velocity / arm_->friction_velocity).array().tanh();
     const Eigen::VectorXd no_torque = Eigen::VectorXd::Zero(qd.size());
     Eigen::VectorXd tau(qd.size());
     model.friction_torque(qd.data(), direction.data(), no_torque.data(), tau.data());

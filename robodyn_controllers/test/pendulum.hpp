@@ -27,6 +27,8 @@ inline const robodyn_model & model()
   static const robodyn_model model = {
     ROBODYN_MODEL_ABI,
     1,
+    0,
+    nullptr,
     2,
     "the test",
     names,

@@ -293,8 +293,7 @@ def inertia_formulas(model: RobotModel) -> tuple[Rows[Formula], ...]:
         prismatic = model.dh.prismatic
         symbols = [symbol('d', i, j) for j in range(i, model.n)]
         units = [inertia_unit(prismatic[[i, j]]) for j in range(i, model.n)]
-        offset = np.zeros(model.n - i)
-        offset[0] = model.rotor_inertia[i]
+        offset = model.rotor_matrix[i, i:]
         rows.append(_formulas(model, row, 2, symbols, units, offset))
     return tuple(rows)
 

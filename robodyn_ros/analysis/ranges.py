@@ -164,7 +164,7 @@ def _ranges_of(
         return Range(name, model.joint_names[i], unit, depends_on, *extremes)
 
     def self_inertia(i: int) -> Callable[[NDArray], NDArray]:
-        return lambda q: composite_mass_matrix(model, q)[:, i, i] + model.rotor_inertia[i]
+        return lambda q: composite_mass_matrix(model, q)[:, i, i] + model.rotor_matrix[i, i]
 
     def gravity_load(i: int) -> Callable[[NDArray], NDArray]:
         if not structure[symbol('G', i)].nonzero:

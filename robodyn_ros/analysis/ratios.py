@@ -271,12 +271,12 @@ def telling_map(
 
 
 def _coupling(model: RobotModel, q: NDArray) -> NDArray:
-    inertia = composite_mass_matrix(model, q) + np.diag(model.rotor_inertia)
+    inertia = composite_mass_matrix(model, q) + model.rotor_matrix
     return quotient(inertia, np.diagonal(inertia, axis1=-2, axis2=-1)[..., None])
 
 
 def _gravity(model: RobotModel, q: NDArray) -> NDArray:
-    inertia = composite_mass_matrix(model, q) + np.diag(model.rotor_inertia)
+    inertia = composite_mass_matrix(model, q) + model.rotor_matrix
     return quotient(gravitational_coefficients(model, q), np.diagonal(inertia, axis1=-2, axis2=-1))
 
 

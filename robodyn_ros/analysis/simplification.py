@@ -385,7 +385,7 @@ class _WeighedFormulas:
             peak = np.abs(values).max(axis=1)
             peak = np.maximum(peak, max(self.smallest_peak, _ROUNDING * peak.max()))
             return values, np.broadcast_to(peak[:, None], values.shape)
-        inertia = composite_mass_matrix(self.model, q) + np.diag(self.model.rotor_inertia)
+        inertia = composite_mass_matrix(self.model, q) + self.model.rotor_matrix
         i, j = np.triu_indices(self.model.n)
         self_inertia = np.diagonal(inertia, axis1=1, axis2=2)
         scale = np.sqrt(np.maximum(self_inertia[:, i] * self_inertia[:, j], 0.0))

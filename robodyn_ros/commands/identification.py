@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 import numpy as np
@@ -20,6 +20,7 @@ from robodyn_ros.commands.options import (
     OutputFolder,
     PerJoint,
     as_json_text,
+    check_joints,
     command,
     of_joints,
 )
@@ -27,8 +28,10 @@ from robodyn_ros.commands.progress import progress_bar
 from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification import Identification, Recording, with_driver_gravity
 from robodyn_ros.identification.comparison import MODELS
+from robodyn_ros.identification.parameters import coupled_name
 from robodyn_ros.identification.progress import Progress, reporting
 from robodyn_ros.identification.recording import recording_of_file
+from robodyn_ros.model import RobotModel
 from robodyn_ros.monitoring.jobs import run_jobs
 from robodyn_ros.payload import Payload
 from robodyn_ros.report.drawing import check_pages_can_be_made
@@ -37,13 +40,15 @@ from robodyn_ros.spatial import FloatArray
 
 _FILES = ('identified.urdf', 'identified.yaml', 'identified.json', 'identified.html')
 _FRICTION = ('viscous_friction', 'coulomb_friction', 'friction_curve', 'load_friction')
-_OF_MODEL = ('joint_names', 'rotor_inertia', 'effort_offset', *_FRICTION)
+_COUPLED = ('coupling', 'coupled_rotor_inertia', 'coupled_friction')
+_OF_MODEL = ('joint_names', 'rotor_inertia', 'effort_offset', *_FRICTION, *_COUPLED)
 
 
 @command(
     'robodyn identify arm.urdf motion.mcap --validate other.mcap -o identified/',
     'robodyn identify arm.urdf one.csv two.csv --effort-scale 11.5 --base base_link',
     'robodyn identify arm.urdf one.mcap two.mcap --each --jobs 8 -o identified',
+    'robodyn identify tx40.urdf motion.csv --coupling joint_6=joint_5:1',
     'robodyn identify ur.urdf motion/ --effort-without-gravity --driver-payload 1.2 0 0 0.05',
 )
 def identify(
@@ -56,6 +61,7 @@ def identify(
     effort_without_gravity: bool = False,
     driver_payload: tuple[float, float, float, float] | None = None,
     balance: PerJoint = (),
+    coupling: tuple[str, ...] = (),
     output: OutputFolder = Path('identified'),
     mjcf: OutputFile | None = None,
     each: bool = False,
@@ -79,6 +85,9 @@ def identify(
     balance :
         Constant force or torque by which a counterweight or a spring carries a joint [N or N m],
         JOINT=VALUE; where not given, it is seen where gravity is constant.
+    coupling : JOINT=OTHER:RATIO
+        The drive of a joint turns with the joint and with another, times a ratio; not given:
+        sums and differences of neighbouring joints are tried.
     output :
         Folder, made where it is missing.
     mjcf :
@@ -102,6 +111,7 @@ def identify(
         of_joints(effort_scale, arm.model, '--effort-scale'),
         Payload(mass, center) if effort_without_gravity else None,
         of_joints(balance, arm.model, '--balance', np.zeros(arm.model.n)),
+        _gears(coupling, arm.model),
     )
     if each:
         return _of_each(job, jobs, dask)
@@ -126,6 +136,7 @@ class IdentifyJob:
     effort_scale: float | FloatArray | None = None
     driver: Payload | None = None
     balance: float | FloatArray | None = None
+    coupling: FloatArray | Literal['auto'] = 'auto'
 
     def recordings(self, paths: Sequence[Path]) -> list[Recording]:
         """Return the recordings in files, with gravity where the driver took it."""
@@ -152,6 +163,7 @@ class IdentifyJob:
             validation=held_out,
             effort_scale=self.effort_scale,
             balance=self.balance,
+            coupling=self.coupling,
             progress=progress,
         )
         refuse_repetition(found, self.validation)
@@ -165,6 +177,33 @@ class IdentifyJob:
         text = identification_page(found, self.arm.model, shown, title=self.arm.title)
         page.write_text(text, encoding='utf-8')
         return found
+
+
+def _gears(given: tuple[str, ...], model: RobotModel) -> FloatArray | Literal['auto']:
+    """
+    Return the coupled drives (m, n) that ``--coupling`` gives.
+
+    Raises
+    ------
+    NoSuchName
+        Of a joint.
+    """
+    if not given:
+        return 'auto'
+    rows = np.zeros((len(given), model.n))
+    for row, text in zip(rows, given, strict=True):
+        joint, _, rest = text.partition('=')
+        other, _, ratio = rest.rpartition(':')
+        try:
+            number = float(ratio)
+        except ValueError:
+            number = 0.0
+        if not number or joint == other:
+            raise click.BadParameter(f'{text!r} is not JOINT=OTHER:RATIO', param_hint='--coupling')
+        check_joints((joint, other), model, '--coupling')
+        row[model.joint_names.index(joint)] = 1.0
+        row[model.joint_names.index(other)] = number
+    return rows
 
 
 def identified_file(job: IdentifyJob) -> tuple[dict[str, Any], list[str]]:
@@ -252,6 +291,8 @@ def _summary(found: Identification) -> Iterator[str]:
     """Yield how good it is."""
     shown = found.errors[-1]
     yield f'friction: {found.terms}'
+    for gears in found.model.coupling:
+        yield f'a drive turns with {coupled_name(found.model, gears)}'
     if shown.role == 'training':
         best = min((each.relative_error for each in found.candidates), default=float('nan'))
         yield f'cross-validated error of the best friction: {best:.1%}'

@@ -174,7 +174,7 @@ def of_joints(
         return numbers[0] if len(numbers) == 1 else np.array(numbers)
     if len(named) < len(given):
         raise click.UsageError(f'{option}: JOINT=VALUE for each, once, or numbers alone')
-    _check_joints(named, model, option)
+    check_joints(named, model, option)
     if others is not None:
         named = dict(zip(model.joint_names, others)) | named
     missing = [name for name in model.joint_names if name not in named]
@@ -183,7 +183,15 @@ def of_joints(
     return np.array([named[name] for name in model.joint_names])
 
 
-def _check_joints(named: Iterable[str], model: RobotModel, option: str) -> None:
+def check_joints(named: Iterable[str], model: RobotModel, option: str) -> None:
+    """
+    Refuse names that are no joints of a model.
+
+    Raises
+    ------
+    NoSuchName
+        Naming the option.
+    """
     for name in named:
         if name not in model.joint_names:
             known = ', '.join(map(repr, model.joint_names))
@@ -229,7 +237,7 @@ class ChosenArm:
     def model(self) -> RobotModel:
         """The model of the arm."""
         model = RobotModel.from_chain(self.chain, gravity=self.gravity)
-        _check_joints(self.rotor_inertia, model, '--rotor-inertia')
+        check_joints(self.rotor_inertia, model, '--rotor-inertia')
         if not self.rotor_inertia:
             return model
         return model.with_rotor_inertia(

@@ -27,7 +27,7 @@ from robodyn_ros.arguments import checked_sequence
 from robodyn_ros.compiled.c import cache, extension
 from robodyn_ros.compiled.symbolic.kernel import KERNELS, KernelName
 from robodyn_ros.compiled.symbolic.kernels import WRENCH, build_kernel
-from robodyn_ros.compiled.symbolic.run_time_inputs import FRICTION, RunTime
+from robodyn_ros.compiled.symbolic.run_time_inputs import FRICTION, ROTORS, RunTime
 from robodyn_ros.compiled.verification import check_functions
 from robodyn_ros.errors import InvalidArgument, ModelMismatch, NoBackend, Phrase
 from robodyn_ros.model import Payload, RobotModel, checked_model
@@ -272,7 +272,7 @@ def _key(run_time: RunTime, names: tuple[str, ...], identity: str) -> str:
     """Return the digest of all inputs of a compiled extension."""
     model, digest = run_time.model, hashlib.sha256()
     arrays = [value for value in vars(model.dh).values() if isinstance(value, np.ndarray)]
-    arrays += [model.inertial_parameters, model.rotor_inertia, model.gravity]
+    arrays += [model.inertial_parameters, model.gravity, *(getattr(model, x) for x in ROTORS)]
     arrays += [getattr(model, name) for name in FRICTION]
     for array in arrays:
         digest.update(repr((array.shape, array.dtype.str)).encode() + array.tobytes())
@@ -469,7 +469,8 @@ class CompiledModel:
         """
         ``(qd, direction, rigid_torque=None, out=None) -> (n,)``.
 
-        The same with a direction of motion (n,), -1 to 1, for the sign of qd.
+        The same with a direction of motion (n,), -1 to 1, for the sign of qd; behind those of the
+        joints stand those of the m coupled drives (n + m,).
         """
         return self._function('directed_friction_torque')
 

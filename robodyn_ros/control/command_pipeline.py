@@ -281,7 +281,12 @@ class CommandPipeline:
         self._joint_states = joint_states
         tip = law.forward_kinematics, law.jacobian
         arm = core_arm(
-            law.inverse_dynamics, law.friction, len(law.kp), tip, reference_limits.reach
+            law.inverse_dynamics,
+            law.friction,
+            len(law.kp),
+            tip,
+            reference_limits.reach,
+            law.coupling,
         )
         self._core = core.Pipeline(arm, core_law(law), core_settings(settings, reference_limits))
         self._stream = PositionStream()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -53,6 +53,8 @@ class MomentumObserver:
         Width of the smooth sign of Coulomb friction [rad/s] or [m/s].
     presliding : float
         Displacement over which friction reverses [rad] or [m]; 0: it follows the velocity's sign.
+    coupling : array, shape (m, n), optional
+        Of the coupled drives, as ``RobotModel`` has it.
 
     Raises
     ------
@@ -70,14 +72,15 @@ class MomentumObserver:
         longest: float = 0.1,
         friction_velocity: float = 0.01,
         presliding: float = 0.0,
+        coupling: FloatArray | None = None,
     ) -> None:
         if not ((gain > 0.0) & np.isfinite(gain)).all():
             raise InvalidArgument('observer gain', gain.tolist(), 'positive numbers [1/s]')
-        self.gain = gain
+        self.gain, self._coupling = gain, coupling
         settings = core.ObserverSettings()
         settings.gain, settings.is_held, settings.longest = gain, is_held, longest
         settings.friction_velocity, settings.presliding = friction_velocity, presliding
-        self._core = core.Observer(core_arm(inverse_dynamics, friction, len(gain)), settings)
+        self._core = core.Observer(self._arm(inverse_dynamics, friction), settings)
 
     @property
     def torque(self) -> FloatArray:
@@ -103,7 +106,10 @@ class MomentumObserver:
 
     def change_model(self, inverse_dynamics: InverseDynamics, friction: Friction) -> None:
         """Start again with another model, for which the old estimate is not valid."""
-        self._core.change_arm(core_arm(inverse_dynamics, friction, len(self.gain)))
+        self._core.change_arm(self._arm(inverse_dynamics, friction))
+
+    def _arm(self, inverse_dynamics: InverseDynamics, friction: Friction) -> Any:
+        return core_arm(inverse_dynamics, friction, len(self.gain), coupling=self._coupling)
 
     def update(
         self, position: FloatArray, velocity: FloatArray, torque: FloatArray, time: float
@@ -426,6 +432,7 @@ class ContactMonitor:
             longest=settings.state_timeout,
             friction_velocity=settings.friction_velocity,
             presliding=0.0 if residual is None else residual.presliding,
+            coupling=model.coupling,
         )
         thresholds = contact_thresholds_of(model, settings, residual)
         self.detector = None
@@ -510,7 +517,7 @@ class ContactMonitor:
     def tip_wrench(self, state: MeasuredState) -> TipWrench:
         """Return the wrench at the tip that explains the external torques."""
         deviation = core.torque_deviation(
-            self._deviation, self._model.coulomb_friction, state.velocity
+            self._deviation, self._model.dry_friction, state.velocity
         )
         pose, columns = self._pose(state.position), self._jacobian(state.position)
         return TipWrench(*core.tip_wrench(pose, columns, self._point, self.torque, deviation))
@@ -562,4 +569,4 @@ def contact_thresholds_of(
     if residual is None:
         return None
     moving = core.DEVIATIONS * np.maximum(residual.deviation, 1e-6)
-    return ContactThresholds(moving, moving + model.coulomb_friction)
+    return ContactThresholds(moving, moving + model.dry_friction)

@@ -95,6 +95,7 @@ def observed_recording(
         is_held=False,
         longest=longest,
         presliding=presliding,
+        coupling=model.coupling,
     )
     effort = recording.effort * np.asarray(effort_scale, dtype=float)
     settling = _SETTLING / float(observer.gain.min())

@@ -267,6 +267,7 @@ def control_law(
         ),
         torque.forward_kinematics(model),
         torque.jacobian(model),
+        model.coupling,
     )
 
 

@@ -55,11 +55,25 @@ def core_arm(
     joints: int,
     tip: tuple[OfPosition | None, OfPosition | None] = (None, None),
     reach: float = np.inf,
+    coupling: np.ndarray | None = None,
 ) -> Any:
-    """Return an arm for the core; the tip's are its pose and its Jacobian, and its reach [m]."""
+    """
+    Return an arm for the core.
+
+    Parameters
+    ----------
+    inverse_dynamics, friction : callable
+    joints : int
+    tip : pair of callable, optional
+        The tip's pose and Jacobian.
+    reach : float
+        Of the tip [m].
+    coupling : array, shape (m, n), optional
+        Of the coupled drives, as ``RobotModel`` has it.
+    """
     functions = core_function(inverse_dynamics), core_function(friction)
     pose, jacobian = (None if each is None else core_function(each) for each in tip)
-    return core.Arm(joints, *functions, NonFiniteValue, pose, jacobian, reach)
+    return core.Arm(joints, *functions, NonFiniteValue, pose, jacobian, reach, coupling)
 
 
 def core_law(law: ControlLaw) -> Any:

@@ -169,6 +169,7 @@ class Arm:
         pose: Function | None = None,
         jacobian: Function | None = None,
         reach: float = ...,
+        coupling: np.ndarray | None = None,
     ) -> None: ...
 
 class Motion:

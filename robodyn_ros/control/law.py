@@ -26,7 +26,8 @@ IMPEDANCES: tuple[Mode, ...] = MODES[3:]
 # (q, qd, qdd), each of shape (N, n), to rigid-body torques of shape (N, n).
 InverseDynamics = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
-# (velocity, direction of motion from -1 to 1, rigid body's torque), (N, n) each, to torques.
+# (velocity, direction of motion from -1 to 1, rigid body's torque), (N, n) each, to torques;
+# directions are those of the drives, (N, n + m) with m coupled ones.
 Friction = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
@@ -150,6 +151,8 @@ class ControlLaw:
         Not given: no stiffness anywhere.
     forward_kinematics, jacobian : callable, optional
         Of the tip; not given: no stiffness there.
+    coupling : array, shape (m, n), optional
+        Of the coupled drives, as ``RobotModel`` has it.
 
     Raises
     ------
@@ -168,6 +171,7 @@ class ControlLaw:
     impedance: Impedance | None = None
     forward_kinematics: OfPosition | None = None
     jacobian: OfPosition | None = None
+    coupling: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:

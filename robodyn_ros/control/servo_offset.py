@@ -112,7 +112,7 @@ def servo_gains(
             torque[:, i],
             error[:, i],
             resolution,
-            float(model.coulomb_friction[i]),
+            float(model.dry_friction[i]),
             bool(model.dh.prismatic[i]),
         )
     return ServoGains(names, gain, deviation)

@@ -181,7 +181,7 @@ def _soft_tip(model: RobotModel, limits: FloatArray, length: float, given: float
 
 
 def _friction(model: RobotModel) -> tuple[dict[str, float], str]:
-    if not (model.coulomb_friction.any() or model.viscous_friction.any()):
+    if not (model.dry_friction.any() or model.viscous_friction.any()):
         return {}, 'friction_compensation 0: the model has no friction (robodyn identify finds it)'
     return (
         {'friction_compensation': COMPENSATED},

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from robodyn_ros.arguments import checked_number, checked_per_joint
 from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.dynamics import smooth_friction_torque
-from robodyn_ros.dynamics.friction import friction_of
+from robodyn_ros.dynamics.friction import drive_velocity, friction_of
 from robodyn_ros.errors import InvalidArgument, Overload
 from robodyn_ros.model import RobotModel, force_unit, position_unit
 from robodyn_ros.motions.point_to_point import known_effort_limits
@@ -297,7 +297,7 @@ def effort_range(
     """
     Return the lowest and the highest torque, (N, n) each, of places (N, P, n) between knots.
 
-    Where a joint turns round between two places, friction beside the turn has either direction.
+    Where a drive turns round between two places, friction beside the turn has either direction.
 
     Parameters
     ----------
@@ -311,18 +311,21 @@ def effort_range(
     lowest, highest = range_between(torques)
     if not torque.terms.friction:
         return lowest, highest
-    slowest, fastest = range_between(qd)
+    velocity = drive_velocity(torque.model, qd)
+    slowest, fastest = range_between(velocity)
     turning = np.flatnonzero((slowest * fastest < 0.0).any(axis=1))
-    row, place, j = np.nonzero(qd[turning, 1:] * qd[turning, :-1] < 0.0)
+    row, place, drive = np.nonzero(velocity[turning, 1:] * velocity[turning, :-1] < 0.0)
     k = turning[row]
+    own = np.flatnonzero(drive < torque.model.n)
     for beside in (place, place + 1):
-        there = rigid[k, beside]
+        there, at_turn = rigid[k, beside], qd[k, beside]
+        at_turn[own, drive[own]] = 0.0
+        direction = np.tanh(velocity[k, beside] / torque.friction_velocity)
         for way in (-1.0, 1.0):
-            direction = np.full_like(there, way)
-            friction = friction_of(torque.model, np.zeros_like(there), direction, there)
-            turned = (there + friction)[np.arange(len(j)), j]
-            np.minimum.at(lowest, (k, j), turned)
-            np.maximum.at(highest, (k, j), turned)
+            direction[np.arange(len(drive)), drive] = way
+            turned = there + friction_of(torque.model, at_turn, direction, there)
+            np.minimum.at(lowest, k, turned)
+            np.maximum.at(highest, k, turned)
     return lowest, highest
 
 

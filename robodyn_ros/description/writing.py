@@ -8,6 +8,7 @@ The elements of MJCF are those of the simulation, too.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,7 +42,10 @@ _COMPILER = {
 # --- MJCF ----------------------------------------------------------------------------------------
 
 
-def mjcf_of_description(description: RobotDescription) -> str:
+def mjcf_of_description(
+    description: RobotDescription,
+    coupled_drives: tuple[Sequence[str], FloatArray, FloatArray, FloatArray] | None = None,
+) -> str:
     """
     Return a description as MJCF, without shapes.
 
@@ -59,6 +63,8 @@ def mjcf_of_description(description: RobotDescription) -> str:
     Parameters
     ----------
     description : RobotDescription
+    coupled_drives : tuple, optional
+        Names of joints, and what ``add_coupled_drives`` takes.
 
     Raises
     ------
@@ -83,6 +89,8 @@ def mjcf_of_description(description: RobotDescription) -> str:
     moving = [joint for joint in description.joints.values() if joint.movable]
     _add_motors(root, moving)
     _add_equalities(root, moving)
+    if coupled_drives is not None:
+        add_coupled_drives(root, *coupled_drives)
     return _text(root)
 
 
@@ -214,6 +222,40 @@ def add_joint(body: Any, name: str, joint: Joint, anchor: ArrayLike = (0.0, 0.0,
     if lower < upper and np.isfinite([lower, upper]).any():
         added.set('limited', 'true')
         added.set('range', numbers(np.clip([lower, upper], -UNBOUNDED, UNBOUNDED)))
+
+
+def add_coupled_drives(
+    root: Any,
+    joint_names: Sequence[str],
+    coupling: FloatArray,
+    rotor_inertia: FloatArray,
+    friction: FloatArray,
+) -> None:
+    """
+    Add drives that turn with several joints, as tendons of MJCF; a friction curve has no place.
+
+    Parameters
+    ----------
+    root : element of ``mujoco``
+    joint_names : sequence of n str
+        As the MJCF has them.
+    coupling, rotor_inertia, friction : array, shape (m, n), (m,), (m, 4)
+        As ``RobotModel`` has them.
+    """
+    if not len(coupling):
+        return
+    tendons = etree.SubElement(root, 'tendon')
+    for gears, rotor, (viscous, coulomb, *_) in zip(coupling, rotor_inertia, friction):
+        tendon = etree.SubElement(
+            tendons,
+            'fixed',
+            damping=repr(float(viscous)),
+            frictionloss=repr(float(coulomb)),
+            armature=repr(float(rotor)),
+        )
+        for name, gear in zip(joint_names, gears):
+            if gear:
+                etree.SubElement(tendon, 'joint', joint=name, coef=repr(float(gear)))
 
 
 def numbers(values: ArrayLike) -> str:

@@ -12,6 +12,13 @@ from robodyn_ros.model import RobotModel, model_states
 CURVE_VELOCITIES = (0.1, 0.4)
 
 
+def drive_velocity(model: RobotModel, qd: NDArray) -> NDArray:
+    """Return the velocities of the joints' own drives, then of the coupled ones (..., n + m)."""
+    if not len(model.coupling):
+        return qd
+    return np.concatenate([qd, qd @ model.coupling.T], axis=-1)
+
+
 def friction_torque(
     model: RobotModel, qd: ArrayLike, *, rigid_torque: ArrayLike | None = None
 ) -> NDArray:
@@ -20,7 +27,8 @@ def friction_torque(
 
     An identified model has a curve, curve_1 tanh(qd / 0.1) + curve_2 tanh(qd / 0.4), an offset
     while the joint moves, ``offset * |sign(qd)|``, and friction that grows with the rigid body's
-    torque, ``load * |rigid_torque| * sign(qd)``.
+    torque, ``load * |rigid_torque| * sign(qd)``. Coupled drives have viscous and Coulomb friction
+    and a curve at their own velocity, ``coupling @ qd``, and load joints by ``coupling.T``.
 
     Parameters
     ----------
@@ -42,9 +50,9 @@ def friction_torque(
     """
     if rigid_torque is None:
         (qd,) = model_states(model, qd=qd)
-        return friction_of(model, qd, np.sign(qd))
+        return friction_of(model, qd, np.sign(drive_velocity(model, qd)))
     qd, rigid = model_states(model, qd=qd, rigid_torque=rigid_torque)
-    return friction_of(model, qd, np.sign(qd), rigid)
+    return friction_of(model, qd, np.sign(drive_velocity(model, qd)), rigid)
 
 
 def smooth_friction_torque(
@@ -70,13 +78,24 @@ def smooth_friction_torque(
     rigid_torque : array of the shape of qd, optional
         Of the inverse dynamics [N m or N].
     """
-    return friction_of(model, qd, np.tanh(qd / width), rigid_torque)
+    return friction_of(model, qd, np.tanh(drive_velocity(model, qd) / width), rigid_torque)
 
 
 def friction_of(
     model: RobotModel, qd: NDArray, direction: NDArray, rigid_torque: NDArray | None = None
 ) -> NDArray:
-    """Return the friction torque under a direction of motion from -1 to 1, of the shape of qd."""
+    """
+    Return the friction torque under directions of motion from -1 to 1, of the shape of qd.
+
+    Parameters
+    ----------
+    model : RobotModel
+    qd : array, shape (..., n)
+    direction : array, shape (..., n + m)
+        Of the drives, as ``drive_velocity`` orders them.
+    rigid_torque : array of the shape of qd, optional
+    """
+    coupled_direction, direction = direction[..., model.n :], direction[..., : model.n]
     torque = model.viscous_friction * qd + model.coulomb_friction * direction
     if not model.has_identified_friction:  # one look: this is called in every control cycle
         return torque
@@ -87,4 +106,11 @@ def friction_of(
         torque = torque + model.effort_offset * np.abs(direction)
     if rigid_torque is not None and model.load_friction.any():
         torque = torque + model.load_friction * np.abs(rigid_torque) * direction
+    if model.coupled_friction.any():
+        rate = qd @ model.coupling.T
+        viscous, coulomb, *curve = model.coupled_friction.T
+        coupled = viscous * rate + coulomb * coupled_direction
+        for factor, velocity in zip(curve, CURVE_VELOCITIES, strict=True):
+            coupled = coupled + factor * np.tanh(rate / velocity)
+        torque = torque + coupled @ model.coupling
     return torque

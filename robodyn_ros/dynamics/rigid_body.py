@@ -78,7 +78,11 @@ def inverse_dynamics(
     if method not in METHODS:
         raise InvalidArgument('argument method', method, ', '.join(map(repr, METHODS)))
     wrench = None if tip_wrench is None else checked_wrench(tip_wrench, q)
-    return METHODS[method](model, q, qd, qdd, wrench) + model.rotor_inertia * qdd
+    torque = METHODS[method](model, q, qd, qdd, wrench) + model.rotor_inertia * qdd
+    if model.coupled_rotor_inertia.any():
+        rotors = (qdd @ model.coupling.T) * model.coupled_rotor_inertia
+        torque = torque + rotors @ model.coupling
+    return torque
 
 
 def gravity_torque(model: RobotModel, q: ArrayLike) -> NDArray:
@@ -129,7 +133,7 @@ def bias_torque(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> NDArray:
 
 def mass_matrix(model: RobotModel, q: ArrayLike) -> NDArray:
     """
-    Return M(q), symmetric, with rotor inertia on its diagonal.
+    Return M(q), symmetric, with rotor inertia: on its diagonal, and where drives are coupled.
 
     Parameters
     ----------
@@ -148,7 +152,7 @@ def mass_matrix(model: RobotModel, q: ArrayLike) -> NDArray:
     InvalidArgument, NonFiniteValue
     """
     (q,) = model_states(model, q=q)
-    return composite_mass_matrix(model, q) + np.diag(model.rotor_inertia)
+    return composite_mass_matrix(model, q) + model.rotor_matrix
 
 
 def coriolis_matrix(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> NDArray:

@@ -11,11 +11,14 @@ where s is the direction of motion: tanh(qd / 0.01), or the state z of preslidin
 dz/dt = (qd / delta) (1 - z sgn qd), which turns over a displacement delta and is kept at rest.
 The curve c1, c2 (Stribeck's, and friction that grows less than in proportion to velocity) and the
 load term mu are optional.
+
+A coupled drive turns with several joints, at the velocity ``coupling @ qd``. It has the same terms
+at that velocity, but for offset and load, and loads the joints by ``coupling.T``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -60,9 +63,19 @@ class DriveTerms:
         )
 
     @property
+    def coupled_names(self) -> tuple[str, ...]:
+        """Names of a coupled drive's terms, in the order of their coefficients."""
+        return tuple(name for name in self.names if name not in ('offset', 'mu'))
+
+    @property
     def count(self) -> int:
         """Number of terms of a joint."""
         return len(self.names)
+
+    @property
+    def coupled_count(self) -> int:
+        """Number of terms of a coupled drive."""
+        return len(self.coupled_names)
 
     @property
     def complexity(self) -> int:
@@ -89,6 +102,12 @@ def candidates() -> tuple[DriveTerms, ...]:
         for load in (False, True)
     ]
     return tuple(sorted(every, key=lambda terms: terms.complexity))
+
+
+def neighbours(n: int) -> FloatArray:
+    """Return the coupled drives to choose from: sum and difference of neighbours, (2 n - 2, n)."""
+    first, second = np.eye(n)[:-1], np.eye(n)[1:]
+    return np.concatenate([first + second, second - first])
 
 
 def presliding_state(qd: FloatArray, step: float, displacement: float) -> FloatArray:
@@ -153,3 +172,29 @@ def drive_columns(
             raise ValueError('friction that grows with load needs the torque of the rigid body')
         columns.append(np.abs(rigid_torque) * s)
     return np.stack(columns, axis=-1)
+
+
+def coupled_columns(
+    terms: DriveTerms,
+    coupling: FloatArray,
+    qd: FloatArray,
+    qdd: FloatArray,
+    turned: FloatArray | None = None,
+) -> FloatArray:
+    """
+    Return the coupled drives' columns in each joint's torque, shape (K, n, m terms.coupled_count).
+
+    Parameters
+    ----------
+    terms : DriveTerms
+    coupling : array, shape (m, n)
+    qd, qdd : array, shape (K, n)
+        Of the joints [rad/s or m/s, and per s].
+    turned : array, shape (K, m)
+        The state of presliding of the coupled drives, where friction has one.
+    """
+    plain = replace(terms, load=False)
+    own = drive_columns(plain, qd @ coupling.T, qdd @ coupling.T, turned)
+    own = np.delete(own, plain.names.index('offset'), axis=-1)
+    loads = coupling.T[:, :, None] * own[:, None]
+    return loads.reshape(*qd.shape, -1)

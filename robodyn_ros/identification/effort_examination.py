@@ -693,8 +693,9 @@ class JointRegression:
         if self.sees_the_rest and rest < 0:
             return False  # the sign is wrong: then gravity says nothing of its own
         if self.sees_the_rest:
-            # The rest of the torque shows the unit, and gravity is less than that.
-            return bool(rest > 1.0 / _LARGEST_FACTOR and gravity < _MISSING * rest)
+            # The rest of the torque shows the unit, and gravity is certainly less than that.
+            most = gravity + _MIN_SIGMAS * self.deviation[GRAVITY]
+            return bool(rest > 1.0 / _LARGEST_FACTOR and most < _MISSING * rest)
         if abs(gravity) > 1.0 / _LARGEST_FACTOR:
             return False  # the URDF's masses may be off by so much
         seen, friction = self.share(GRAVITY), self.share(VISCOUS, COULOMB)

@@ -13,7 +13,7 @@ from robodyn_ros.errors import InsufficientRecording, Phrase
 from robodyn_ros.identification.comparison import RecordingErrors
 from robodyn_ros.identification.fit import Fit, predicted
 from robodyn_ros.identification.noise import MEDIAN_TO_DEVIATION, rms
-from robodyn_ros.identification.parameters import IdentifiedParameter
+from robodyn_ros.identification.parameters import IdentifiedParameter, coupled_name
 from robodyn_ros.identification.prediction import DriveModel
 from robodyn_ros.identification.rows import LEAST_ROWS, Rows
 from robodyn_ros.identification.selection import Score
@@ -186,6 +186,17 @@ def of_tilt(tilt: np.ndarray) -> Iterator[Finding]:
             'axes; a URDF cannot say so: give gravity where it is used'
         )
         yield warning('base_tilt', 'base', angles, message)
+
+
+def of_coupling(model: RobotModel) -> Iterator[Finding]:
+    """Yield which drives turn with several joints."""
+    for gears in model.coupling:
+        name = coupled_name(model, gears)
+        message = (
+            f'a drive turns with {name}: its friction and rotor are in the identified YAML and an '
+            'MJCF; in a URDF each joint has the friction of one that moves alone'
+        )
+        yield note('coupled_drive', name, tuple(gears.tolist()), message)
 
 
 def of_delay(delay: float, deviation: float) -> Iterator[Finding]:

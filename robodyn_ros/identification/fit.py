@@ -35,6 +35,7 @@ _TILT_DEVIATION = 0.1  # rad
 _STATES_FOR_INERTIA = 200
 # What the drive's terms may do, relative to the joint's rms torque.
 _PLAIN_TERMS, _FINE_TERMS = 0.5, 0.1
+_POSITIVE = ('Ia', 'Fv', 'Fc')
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,12 +50,15 @@ class Fit:
     estimate : Estimate
     noise : Noise
         Of the rows that it was trained with.
+    coupling : array, shape (m, n)
+        Of the coupled drives.
     """
 
     terms: DriveTerms
     layout: Layout
     estimate: Estimate
     noise: Noise
+    coupling: FloatArray
 
     @property
     def inertial_parameters(self) -> FloatArray:
@@ -74,9 +78,22 @@ class Fit:
         return self.drive[:, self.terms.names.index(name)].copy()
 
     @property
+    def coupled(self) -> FloatArray:
+        """Coefficients of the coupled drives' terms, array, shape (m, terms.coupled_count)."""
+        begin = self.layout.n * self.layout.terms
+        shape = (len(self.coupling), self.terms.coupled_count)
+        return self.estimate.others[begin:][: shape[0] * shape[1]].reshape(shape)
+
+    def coupled_coefficient(self, name: str) -> FloatArray:
+        """Return the coefficients of a coupled drive's term, shape (m,), as ``coefficient``."""
+        if name not in self.terms.coupled_names:
+            return np.zeros(len(self.coupling))
+        return self.coupled[:, self.terms.coupled_names.index(name)].copy()
+
+    @property
     def common(self) -> FloatArray:
-        """Parameters that all joints have in common: the tilt, if any."""
-        return self.estimate.others[self.layout.n * self.layout.terms :]
+        """Further parameters that all joints have in common: the tilt, if any."""
+        return self.estimate.others[self.layout.n * self.layout.terms + self.coupled.size :]
 
 
 def drive_deviation(
@@ -112,6 +129,25 @@ def drive_deviation(
     return np.stack([sizes[name] for name in terms.names], axis=1)
 
 
+def coupled_deviation(
+    terms: DriveTerms, coupling: FloatArray, deviation: FloatArray
+) -> FloatArray:
+    """
+    Return how large coupled drives' terms are thought to be, shape (m, terms.coupled_count).
+
+    Parameters
+    ----------
+    terms : DriveTerms
+    coupling : array, shape (m, n)
+    deviation : array, shape (n, terms.count)
+        From ``drive_deviation``: a drive is no stronger than the weakest of its joints.
+    """
+    columns = [terms.names.index(name) for name in terms.coupled_names]
+    return np.array([deviation[gears != 0][:, columns].min(axis=0) for gears in coupling]).reshape(
+        len(coupling), len(columns)
+    )
+
+
 def problem_of(
     factors: Sequence[JointFactor],
     layout: Layout,
@@ -119,6 +155,7 @@ def problem_of(
     scale: FloatArray,
     deviation: FloatArray,
     prior: Prior,
+    coupling: FloatArray | None = None,
 ) -> Problem:
     """
     Return the estimator's problem.
@@ -134,17 +171,22 @@ def problem_of(
     deviation : array, shape (n, terms)
         From ``drive_deviation``.
     prior : Prior
+    coupling : array, shape (m, n), optional
+        Of the coupled drives, whose terms are the first of the common columns.
     """
     factor, target = layout.assembled(factors, scale)
-    positive = np.array([name in ('Ia', 'Fv', 'Fc') for name in terms.names])
-    tilt = np.full(layout.common, _TILT_DEVIATION)
+    coupling = np.zeros((0, layout.n)) if coupling is None else coupling
+    coupled = coupled_deviation(terms, coupling, deviation).ravel()
+    tilt = np.full(layout.common - len(coupled), _TILT_DEVIATION)
+    positive = [name in _POSITIVE for name in terms.names] * layout.n
+    positive += [name in _POSITIVE for name in terms.coupled_names] * len(coupling)
     return Problem(
         factor=factor,
         target=target,
         prior=prior.pseudo_inertia,
         strength=prior.strength,
-        deviation=np.concatenate([deviation.ravel(), tilt]),
-        positive=np.concatenate([np.tile(positive, layout.n), np.zeros(layout.common, bool)]),
+        deviation=np.concatenate([deviation.ravel(), coupled, tilt]),
+        positive=np.array(positive + [False] * len(tilt)),
     )
 
 
@@ -178,6 +220,7 @@ def fitted(
     *,
     noise: Noise | None = None,
     start: Fit | None = None,
+    coupling: FloatArray | None = None,
     tilt: bool = False,
     robust: bool = False,
     rounds: int = _ROUNDS,
@@ -197,6 +240,8 @@ def fitted(
         To begin with.
     start : Fit, optional
         To begin at.
+    coupling : array, shape (m, n), optional
+        Of coupled drives, which have the same terms.
     tilt : bool
         Whether a tilt of the base is estimated, too: two common parameters [rad].
     robust : bool
@@ -204,7 +249,9 @@ def fitted(
     rounds : int
     """
     n = model.n
-    layout = Layout(n, terms.count, 2 if tilt else 0)
+    coupling = np.zeros((0, n)) if coupling is None else coupling
+    layout = Layout(n, terms.count, len(coupling) * terms.coupled_count + (2 if tilt else 0))
+    coupled = np.concatenate([each.coupled(terms, coupling) for each in rows])
     deviation = drive_deviation(terms, model, prior, rows)
     torque = typical(np.concatenate([each.effort for each in rows]))
     parameters = prior.inertial_parameters if start is None else start.inertial_parameters
@@ -227,13 +274,13 @@ def fitted(
         factors = joint_factors(
             np.concatenate([each.inertial for each in rows]),
             np.concatenate(drive),
-            np.concatenate(common),
+            np.concatenate([coupled, np.concatenate(common)], axis=-1),
             np.concatenate([each.effort for each in rows]),
             np.concatenate(weights),
         )
-        problem = problem_of(factors, layout, terms, noise.scale, deviation, prior)
+        problem = problem_of(factors, layout, terms, noise.scale, deviation, prior, coupling)
         found = estimate(problem, found)
-        fit = Fit(terms, layout, found, noise)
+        fit = Fit(terms, layout, found, noise, coupling)
         parameters = fit.inertial_parameters
         residuals = [
             each.effort - predicted(fit, each, columns, extra)
@@ -260,6 +307,8 @@ def predicted(
     """Return the fit's torques at the rows, shape (K, n), from the drive's and common columns."""
     result = rows.inertial @ fit.inertial_parameters.ravel()
     result = result + (drive * fit.drive).sum(axis=-1)
+    if len(fit.coupling):
+        result = result + rows.coupled(fit.terms, fit.coupling) @ fit.coupled.ravel()
     if common is not None and common.shape[-1]:
         result = result + common @ fit.common
     return result
@@ -291,14 +340,16 @@ def joint_delays(
 def _delays(
     model: RobotModel, rows: Sequence[Rows], prior: Prior, fit: Fit, *, common: bool
 ) -> tuple[FloatArray, FloatArray]:
-    layout = Layout(model.n, fit.terms.count, 1 if common else model.n)
+    delays = 1 if common else model.n
+    layout = Layout(model.n, fit.terms.count, fit.coupled.size + delays)
     drives, columns = [], []
     for each in rows:
         torque = each.rigid_torque(model, fit.inertial_parameters) if fit.terms.load else None
         drive = each.drive(fit.terms, torque)
         late = -np.gradient(predicted(fit, each, drive), each.time, axis=0)[..., None]
         drives.append(drive)
-        columns.append(late if common else late * np.eye(model.n))
+        late = late if common else late * np.eye(model.n)
+        columns.append(np.concatenate([each.coupled(fit.terms, fit.coupling), late], axis=-1))
     factors = joint_factors(
         np.concatenate([each.inertial for each in rows]),
         np.concatenate(drives),
@@ -307,7 +358,9 @@ def _delays(
         np.concatenate([each.used for each in rows]).astype(float),
     )
     deviation = drive_deviation(fit.terms, model, prior, rows)
-    problem = problem_of(factors, layout, fit.terms, fit.noise.scale, deviation, prior)
+    problem = problem_of(
+        factors, layout, fit.terms, fit.noise.scale, deviation, prior, fit.coupling
+    )
     found = estimate(problem)
-    own = found.deviation_factor[-layout.common :]
-    return found.others[-layout.common :], np.linalg.norm(own, axis=1)
+    own = found.deviation_factor[-delays:]
+    return found.others[-delays:], np.linalg.norm(own, axis=1)

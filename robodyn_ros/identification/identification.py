@@ -247,6 +247,9 @@ class Identification(Record):
             effort_offset=self.model.effort_offset,
             friction_curve=self.model.friction_curve,
             load_friction=self.model.load_friction,
+            coupling=self.model.coupling,
+            coupled_rotor_inertia=self.model.coupled_rotor_inertia,
+            coupled_friction=self.model.coupled_friction,
         )
 
     def check_kinematics(self, model: RobotModel) -> None:

@@ -88,7 +88,7 @@ def identified_parameters(
         With the recordings, and without: of the same parameters.
     """
     base = bare_base_parameters(model)
-    count = model.n * terms.count
+    count = model.n * terms.count + len(model.coupling) * terms.coupled_count
     matrix = np.zeros((base.count + count, len(estimate.x)))
     matrix[: base.count, : 10 * model.n] = base.regrouping
     matrix[base.count :, 10 * model.n : 10 * model.n + count] = np.eye(count)
@@ -118,9 +118,23 @@ def bare_base_parameters(model: RobotModel) -> BaseParameters:
 def parameter_labels(
     model: RobotModel, base: BaseParameters, terms: DriveTerms
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield name, element and unit of each base parameter, then of each joint's drive terms."""
+    """Yield name, element and unit of base parameters, of joints' drives, of coupled drives."""
     for expression in base.expressions:
         yield expression.name, expression.link, expression.unit
     for joint, prismatic in zip(model.joint_names, model.dh.prismatic, strict=True):
         for name in terms.names:
             yield name, joint, _UNITS[name][int(prismatic)]
+    for gears in model.coupling:
+        first = int(np.flatnonzero(gears)[0])
+        for name in terms.coupled_names:
+            yield name, coupled_name(model, gears), _UNITS[name][int(model.dh.prismatic[first])]
+
+
+def coupled_name(model: RobotModel, gears: FloatArray) -> str:
+    """Return a coupled drive as the sum of joints that it turns with: ``joint_5 + joint_6``."""
+    parts = [
+        f'{"-" if gear < 0 else "+"} {"" if abs(gear) == 1 else f"{abs(gear):g} "}{name}'
+        for gear, name in zip(gears.tolist(), model.joint_names, strict=True)
+        if gear
+    ]
+    return ' '.join(parts).removeprefix('+ ')

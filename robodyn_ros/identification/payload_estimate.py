@@ -322,7 +322,8 @@ class _KnownArm:
     @property
     def stiction(self) -> FloatArray:
         """Deviation of a torque anywhere between plus and minus Coulomb friction, shape (n,)."""
-        return np.maximum(self.coefficients[:, _FC], 0.0) / np.sqrt(3.0)
+        coupled = self.model.dry_friction - self.model.coulomb_friction
+        return (np.maximum(self.coefficients[:, _FC], 0.0) + coupled) / np.sqrt(3.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -435,7 +436,8 @@ class _PayloadRegression:
             torque = each.rigid_torque(arm.model, bodies) if arm.terms.load else None
             drive = each.drive(arm.terms, torque)
             rigid = each.inertial @ arm.model.inertial_parameters.ravel()
-            rest.append(each.effort - rigid - (drive * arm.coefficients).sum(axis=-1))
+            coupled = each.coupled_torque(arm.model, arm.terms.presliding)
+            rest.append(each.effort - rigid - coupled - (drive * arm.coefficients).sum(axis=-1))
             columns.append(drive)
         return rest, columns
 

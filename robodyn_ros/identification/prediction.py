@@ -75,8 +75,9 @@ class DriveModel(Record):
     coefficients : array, shape (n, terms.count)
     base : BaseParameters
         Of the model, without rotors and friction.
-    covariance : array, shape (base.count + n terms.count,) * 2
-        Of the base parameters' values, then of the coefficients, joint by joint.
+    covariance : array, shape (base.count + n terms.count + m terms.coupled_count,) * 2
+        Of the base parameters' values, of the coefficients, joint by joint, and of those of the m
+        coupled drives.
     residual : array, shape (n,)
         Cross-validated rms error [N m or N].
     effort_scale : array, shape (n,)
@@ -100,6 +101,7 @@ class DriveModel(Record):
         torque = rows.rigid_torque(self.model, bodies) if self.terms.load else None
         drive = rows.drive(self.terms, torque)
         effort = rows.inertial @ bodies.ravel() + (drive * self.coefficients).sum(axis=-1)
+        effort = effort + rows.coupled_torque(self.model, self.terms.presliding)
         variance = self.residual**2 + self._variance(rows, drive)
         variance = variance + np.where(rows.moving, 0.0, self._stiction(rows) ** 2)
         return effort, np.sqrt(variance)
@@ -108,10 +110,13 @@ class DriveModel(Record):
         """Return what the parameters' covariance makes of a row, shape (K, n)."""
         count = self.terms.count
         result = np.empty(rows.effort.shape)
+        coupled = rows.coupled(self.terms, self.model.coupling)
+        end = self.base.count + self.model.n * count
         for joint in range(self.model.n):
-            columns = np.hstack([rows.inertial[:, joint, self.base.columns], drive[:, joint]])
+            bodies = rows.inertial[:, joint, self.base.columns]
+            columns = np.hstack([bodies, drive[:, joint], coupled[:, joint]])
             start = self.base.count + joint * count
-            chosen = np.r_[0 : self.base.count, start : start + count]
+            chosen = np.r_[0 : self.base.count, start : start + count, end : len(self.covariance)]
             covariance = self.covariance[np.ix_(chosen, chosen)]
             result[:, joint] = ((columns @ covariance) * columns).sum(axis=1)
         return np.maximum(result, 0.0)
@@ -123,7 +128,8 @@ class DriveModel(Record):
         if self.terms.load:
             load = np.abs(rows.inertial @ self.model.inertial_parameters.ravel())
             friction = friction + self.coefficients[:, names.index('mu')] * load
-        return np.maximum(friction, 0.0) / np.sqrt(3.0)
+        coupled = self.model.dry_friction - self.model.coulomb_friction
+        return (np.maximum(friction, 0.0) + coupled) / np.sqrt(3.0)
 
 
 def prediction_states(
@@ -178,7 +184,14 @@ def effort_before(
 ) -> FloatArray:
     """Return what a URDF's bodies alone take, at the times and in the unit of ``prediction``."""
     nothing = np.zeros_like(drive_model.coefficients)
-    plain = replace(drive_model, model=urdf, coefficients=nothing)
+    bodies = replace(
+        drive_model.model,
+        inertial_parameters=urdf.inertial_parameters,
+        gravity=urdf.gravity,
+        coupled_rotor_inertia=np.zeros(0),
+        coupled_friction=np.zeros((0, 4)),
+    )
+    plain = replace(drive_model, model=bodies, coefficients=nothing)
     return prediction(plain, recording, cutoff).effort
 
 
@@ -203,7 +216,7 @@ def base_parameter_deviation(drive_model: DriveModel, base: BaseParameters) -> F
     """
     n, terms = drive_model.model.n, drive_model.terms
     known = drive_model.base.count
-    standard = np.zeros((known + n * terms.count, base.standard.count))
+    standard = np.zeros((len(drive_model.covariance), base.standard.count))
     standard[:known, : 10 * n] = drive_model.base.regrouping
     names = ('Ia', 'Fv', 'Fc')
     extra = (base.standard.count - 10 * n) // n

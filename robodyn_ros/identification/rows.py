@@ -9,7 +9,7 @@ links' and the drives' columns there are those of a tilt of the base, and of a p
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.interpolate import interp1d
@@ -17,7 +17,12 @@ from scipy.interpolate import interp1d
 from robodyn_ros.description.records import Finding, warning
 from robodyn_ros.dynamics import gravity_torque, inverse_dynamics
 from robodyn_ros.errors import NoSuchName
-from robodyn_ros.identification.drive_terms import DriveTerms, drive_columns, presliding_state
+from robodyn_ros.identification.drive_terms import (
+    DriveTerms,
+    coupled_columns,
+    drive_columns,
+    presliding_state,
+)
 from robodyn_ros.identification.preparation import (
     STANDSTILL,
     Band,
@@ -62,7 +67,7 @@ class Rows:
     moving: np.ndarray
     used: np.ndarray
     _known: dict[DriveTerms, FloatArray] = field(default_factory=dict, repr=False)
-    _turned: dict[float, FloatArray] = field(default_factory=dict, repr=False)
+    _turned: dict[tuple[float, bytes], FloatArray] = field(default_factory=dict, repr=False)
 
     @property
     def time(self) -> FloatArray:
@@ -97,27 +102,48 @@ class Rows:
             self._known[terms] = states.rows(columns)
         return self._known[terms]
 
-    def presliding(self, displacement: float) -> FloatArray:
+    def coupled(self, terms: DriveTerms, coupling: FloatArray) -> FloatArray:
+        """Return the columns of coupled drives (m, n), shape (K, n, m terms.coupled_count)."""
+        if not len(coupling):
+            return np.zeros((*self.effort.shape, 0))
+        states = self.states
+        turned = self.presliding(terms.presliding, coupling) if terms.presliding else None
+        return states.rows(coupled_columns(terms, coupling, states.qd, states.qdd, turned))
+
+    def coupled_torque(self, model: RobotModel, presliding: float = 0.0) -> FloatArray:
+        """Return the torque of a model's coupled drives, shape (K, n) [N m or N]."""
+        columns = self.coupled(DriveTerms(presliding, curve=True), model.coupling)
+        return (
+            columns
+            @ np.column_stack([model.coupled_rotor_inertia, model.coupled_friction]).ravel()
+        )
+
+    def presliding(self, displacement: float, coupling: FloatArray | None = None) -> FloatArray:
         """
-        Return the state of presliding at all states, shape (states, n).
+        Return the state of presliding of joints, or of coupled drives, at all states.
 
         It is that of the velocities as they were measured: those that were filtered overshoot
         where a joint stops, by more than the displacement that friction turns over.
         """
-        if displacement not in self._turned:
+        key = (displacement, b'' if coupling is None else coupling.tobytes())
+        if key not in self._turned:
             even, states = self.states.even, self.states
+            velocity = states.qd if even.velocity is None else even.velocity
+            if coupling is not None:
+                velocity = velocity @ coupling.T
             if even.velocity is None:
-                z = presliding_state(states.qd, states.step, displacement)
+                z = presliding_state(velocity, states.step, displacement)
             else:
-                measured = presliding_state(even.velocity, 1.0 / even.rate, displacement)
+                measured = presliding_state(velocity, 1.0 / even.rate, displacement)
                 z = np.asarray(interp1d(even.time, measured, axis=0)(states.time), dtype=float)
-            self._turned[displacement] = z
-        return self._turned[displacement]
+            self._turned[key] = z
+        return self._turned[key]
 
 
 def rigid_torque(model: RobotModel, parameters: FloatArray, states: States) -> FloatArray:
     """Return the torque of bodies with these parameters (n, 10) at all states, shape (K, n)."""
     bodies = model.with_inertial_parameters(parameters).with_rotor_inertia(np.zeros(model.n))
+    bodies = replace(bodies, coupled_rotor_inertia=np.zeros(len(model.coupling)))
     return inverse_dynamics(bodies, states.q, states.qd, states.qdd)
 
 

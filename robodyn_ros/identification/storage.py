@@ -9,7 +9,7 @@ use it, and with a digest of its kinematics, so that it is not used for another 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -105,7 +105,9 @@ def read_fields(path: Path) -> dict[str, Any]:
 
 def _check_shapes(drive_model: DriveModel, values: Mapping[str, Any]) -> None:
     model, count = drive_model.model, len(values['parameters'])
-    known = drive_model.base.count + model.n * drive_model.terms.count
+    terms = drive_model.terms
+    known = drive_model.base.count + model.n * terms.count
+    known += len(model.coupling) * terms.coupled_count
     if count != known:
         raise ValueError(f'parameters: {count}, where the drives and the base have {known}')
     shapes = {
@@ -175,7 +177,11 @@ def _restored(hint: Any, value: Any) -> Any:
 
 def _restored_fields(kind: type, value: Mapping[str, Any]) -> dict[str, Any]:
     hints = get_type_hints(kind)
-    return {field.name: _restored(hints[field.name], value[field.name]) for field in fields(kind)}
+    return {
+        field.name: _restored(hints[field.name], value[field.name])
+        for field in fields(kind)
+        if field.name in value or field.default_factory is MISSING
+    }
 
 
 def _restored_drive_model(value: Mapping[str, Any]) -> DriveModel:

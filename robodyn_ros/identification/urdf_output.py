@@ -37,7 +37,8 @@ def identified_urdf(identified: RobotModel, source: str | Path) -> bytes:
     """
     Return a URDF with the bodies and friction of an identified model.
 
-    Of a URDF, everything else stays as it is; of an MJCF, see ``urdf_of_description``.
+    Of a URDF, everything else stays as it is; of an MJCF, see ``urdf_of_description``. Neither has
+    drives that turn with several joints: a joint has the friction of one that moves alone.
 
     A body is what moves with a joint: the joint's child link, and what is fixed to it. The links
     that are fixed to it keep their inertia, scaled down together where the body would not be left
@@ -61,6 +62,12 @@ def identified_urdf(identified: RobotModel, source: str | Path) -> bytes:
     """
     chain = _chain_of(identified, source)
     inertials = _inertials(identified, chain)
+    identified = replace(
+        identified,
+        viscous_friction=identified.viscous_friction
+        + identified.coupled_friction[:, 0] @ identified.coupling**2,
+        coulomb_friction=identified.dry_friction,
+    )
     if is_mjcf(source):
         return urdf_of_description(_identified(identified, chain, inertials)).encode()
     columns = (identified.joint_names, identified.viscous_friction, identified.coulomb_friction)
@@ -76,8 +83,8 @@ def identified_mjcf(identified: RobotModel, source: str | Path) -> bytes:
     Return an MJCF with the bodies, friction and rotor inertia of an identified model.
 
     Bodies are distributed over the links as in ``identified_urdf``; rotor inertia is armature.
-    What MJCF has no place for is not in it (offset, curve, load friction), nor are shapes: see
-    ``mjcf_of_description``.
+    Coupled drives are tendons. What MJCF has no place for is not in it (offset, curve, load
+    friction), nor are shapes: see ``mjcf_of_description``.
 
     Parameters
     ----------
@@ -96,7 +103,13 @@ def identified_mjcf(identified: RobotModel, source: str | Path) -> bytes:
     """
     chain = _chain_of(identified, source)
     described = _identified(identified, chain, _inertials(identified, chain))
-    return mjcf_of_description(described).encode()
+    coupled = (
+        identified.joint_names,
+        identified.coupling,
+        identified.coupled_rotor_inertia,
+        identified.coupled_friction,
+    )
+    return mjcf_of_description(described, coupled).encode()
 
 
 def _chain_of(identified: RobotModel, source: str | Path) -> Chain:

@@ -77,7 +77,14 @@ def baseline_digest(found: Identification) -> str:
     """Return what tells whether a history is relative to this identified model."""
     drive = found.drive_model
     content = hashlib.sha256(found.kinematics.encode())
-    for array in (drive.model.inertial_parameters, drive.coefficients, drive.effort_scale):
+    for array in (
+        drive.model.inertial_parameters,
+        drive.coefficients,
+        drive.effort_scale,
+        drive.model.coupling,
+        drive.model.coupled_rotor_inertia,
+        drive.model.coupled_friction,
+    ):
         content.update(np.ascontiguousarray(array, dtype=float).tobytes())
     return content.hexdigest()[:16]
 

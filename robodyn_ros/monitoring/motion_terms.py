@@ -201,7 +201,10 @@ class _Refit:
             found,
             stretches,
             np.concatenate([each.effort for each in stretches]),
-            inertial @ model.inertial_parameters.ravel(),
+            inertial @ model.inertial_parameters.ravel()
+            + np.concatenate(
+                [each.coupled_torque(drive.model, drive.terms.presliding) for each in stretches]
+            ),
             np.concatenate([payload_columns(model, each) for each in stretches]),
             used,
             int(used.any(axis=1).sum()),

@@ -236,7 +236,7 @@ class WatchNode(PlainlySpoken, Node):
         if self._tip is None or not len(position) == len(velocity) == len(outside):
             return np.full(3, np.nan)
         pose, columns = (function(position) for function in self._tip)
-        deviation = core.torque_deviation(self._deviation, model.coulomb_friction, velocity)
+        deviation = core.torque_deviation(self._deviation, model.dry_friction, velocity)
         wrench, _, _ = core.tip_wrench(pose, columns, _AT_TIP, outside, deviation)
         return pose[:3, :3] @ wrench[:3]
 

@@ -24,8 +24,15 @@ from robodyn_ros.description.chain import Body, Chain, MimicChoice, checked_chai
 from robodyn_ros.description.findings import MASSES
 from robodyn_ros.description.mjcf import imported_mujoco
 from robodyn_ros.description.records import Inertial
-from robodyn_ros.description.writing import add_inertial, add_joint, empty_mjcf, placement
+from robodyn_ros.description.writing import (
+    add_coupled_drives,
+    add_inertial,
+    add_joint,
+    empty_mjcf,
+    placement,
+)
 from robodyn_ros.errors import InvalidArgument, NoSolution, Phrase
+from robodyn_ros.model import RobotModel
 from robodyn_ros.payload import Payload
 from robodyn_ros.spatial import FloatArray, principal_axes
 
@@ -60,6 +67,8 @@ class ArmSimulation:
         [rad] or [m]; zero where not given.
     rotor_inertia : array-like, shape (n,), optional
         Reflected to the joints [kg m² or kg]; the joints' own where not given.
+    drives : RobotModel, optional
+        Of these joints: its coupled drives act on the arm, too, without a friction curve.
 
     Raises
     ------
@@ -79,13 +88,14 @@ class ArmSimulation:
         time_step: float = 1e-3,
         initial_position: ArrayLike | None = None,
         rotor_inertia: ArrayLike | None = None,
+        drives: RobotModel | None = None,
     ) -> None:
         if not 0 < time_step <= 1.0:
             raise InvalidArgument(
                 'argument time_step', time_step, 'positive, at most 1 s', unit='s'
             )
         self._mujoco = imported_mujoco()
-        self._model = _compiled_chain(checked_chain(chain))
+        self._model = _compiled_chain(checked_chain(chain), drives)
         self._model.opt.integrator = self._mujoco.mjtIntegrator.mjINT_IMPLICITFAST
         self._time_step = float(time_step)
         # A whole number of the longest may be more by a rounding error.
@@ -97,6 +107,8 @@ class ArmSimulation:
         # viscous friction on light links. This is as hard as the time step allows.
         self._model.dof_solref[:] = 2 * self._model.opt.timestep, 1.0
         self._model.dof_solimp[:, :2] = _HARDEST
+        self._model.tendon_solref_fri[:] = self._model.dof_solref[0]
+        self._model.tendon_solimp_fri[:, :2] = _HARDEST
         self._model.opt.gravity = (
             chain.gravity if gravity is None else checked_array('gravity', gravity, (3,))
         )
@@ -128,6 +140,7 @@ class ArmSimulation:
         time_step: float = 1e-3,
         initial_position: ArrayLike | None = None,
         rotor_inertia: ArrayLike | None = None,
+        drives: RobotModel | None = None,
     ) -> ArmSimulation:
         """
         Return the simulation of an arm in a URDF that the caller names.
@@ -155,6 +168,7 @@ class ArmSimulation:
             time_step=time_step,
             initial_position=initial_position,
             rotor_inertia=rotor_inertia,
+            drives=drives,
         )
 
     def reset(self, position: ArrayLike) -> None:
@@ -330,7 +344,7 @@ class Sensors:
 # --- MuJoCo's model ------------------------------------------------------------------------------
 
 
-def _compiled_chain(chain: Chain) -> Any:
+def _compiled_chain(chain: Chain, drives: RobotModel | None) -> Any:
     """
     Return MuJoCo's model of a chain.
 
@@ -345,7 +359,7 @@ def _compiled_chain(chain: Chain) -> Any:
     if all(_lumped_inertial(chain, body) is None for body in chain.bodies[1:]):
         raise NoSolution('chain', Phrase('no link that moves has a mass'), MASSES)
     try:
-        return mujoco.MjModel.from_xml_string(_mjcf(chain))
+        return mujoco.MjModel.from_xml_string(_mjcf(chain, drives))
     except ValueError as error:
         raise NoSolution(
             'chain',
@@ -355,7 +369,7 @@ def _compiled_chain(chain: Chain) -> Any:
         ) from error
 
 
-def _mjcf(chain: Chain) -> str:
+def _mjcf(chain: Chain, drives: RobotModel | None) -> str:
     """Return a chain in MuJoCo's XML: ``body0`` with ``joint0`` inside the world, and so on."""
     root, element = empty_mjcf('arm')
     for i, joint in enumerate(chain.joints):
@@ -365,6 +379,14 @@ def _mjcf(chain: Chain) -> str:
         if lumped is not None:
             add_inertial(element, lumped)
         add_joint(element, f'joint{i}', joint)
+    if drives is not None:
+        add_coupled_drives(
+            root,
+            [f'joint{i}' for i in range(len(chain.joints))],
+            drives.coupling,
+            drives.coupled_rotor_inertia,
+            drives.coupled_friction,
+        )
     return etree.tostring(root, encoding='unicode')
 
 

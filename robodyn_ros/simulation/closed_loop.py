@@ -120,7 +120,9 @@ def simulated_motion(
     )
     law_of_node = control_law(model, settings, RigidBodyTorque.of(model, algorithm))
     tip = law_of_node.forward_kinematics, law_of_node.jacobian
-    arm = core_arm(law_of_node.inverse_dynamics, law_of_node.friction, model.n, tip)
+    arm = core_arm(
+        law_of_node.inverse_dynamics, law_of_node.friction, model.n, tip, coupling=model.coupling
+    )
     arguments = arm, core_law(law_of_node), continuous_joints(model).astype(float)
     limits = known_effort_limits(model) if effort_limits else np.full(model.n, np.inf)
     simulation.reset(q[0])

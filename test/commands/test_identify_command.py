@@ -186,3 +186,24 @@ def test_each_recording_by_itself_is_a_job_and_one_that_fails_is_named(folder, t
 def test_each_with_one_name_twice_is_refused(folder, tmp_path):
     answer = run(folder, 'motion.csv', 'motion.csv', '--each', '-o', tmp_path)
     assert answer.exit_code == 2 and 'one name' in answer.output
+
+
+def test_gears_are_given_by_the_names_of_joints(folder):
+    arm = TrueArm.drawn(1, 3)
+    last, first = arm.urdf.joint_names[2], arm.urdf.joint_names[0]
+    answer = run(folder, 'motion.csv', '-o', folder / 'geared', '--coupling', f'{last}={first}:-2')
+    assert answer.exit_code == 0, answer.output
+    found = Identification.load(folder / 'geared' / 'identified.yaml')
+    assert found.model.coupling.tolist() == [[-2.0, 0.0, 1.0]]
+    record = json.loads((folder / 'geared' / 'identified.json').read_text())
+    assert record['coupling'] == [[-2.0, 0.0, 1.0]]
+    (finding,) = (each for each in record['findings'] if each['code'] == 'coupled_drive')
+    assert f'- 2 {first} + {last}' in finding['message']
+
+
+@pytest.mark.parametrize('given', ['{0}', '{0}={1}', '{0}={1}:x', '{0}={0}:1', 'none={1}:1'])
+def test_gears_that_name_no_joints_are_refused(folder, given):
+    names = TrueArm.drawn(1, 3).urdf.joint_names
+    answer = run(folder, 'motion.csv', '--coupling', given.format(*names))
+    assert answer.exit_code
+    assert '--coupling' in answer.output or '--coupling' in str(answer.exception)

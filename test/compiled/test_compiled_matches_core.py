@@ -13,6 +13,7 @@ from compiled_arms import (
     PUBLIC_ARMS,
     as_tuple,
     core,
+    coupled_arm,
     identified_arm,
     interpreted,
     largest_difference,
@@ -180,6 +181,22 @@ def test_c_functions_of_more_random_chains(seed):
 @pytest.mark.parametrize('seed', range(40))
 def test_expressions_of_identified_friction(seed):
     assert_expressions_equal_core(identified_arm(seed), FRICTION_KERNELS)
+
+
+@pytest.mark.parametrize('seed', range(4))
+def test_expressions_of_coupled_drives(seed):
+    rigid_body = ('inverse_dynamics', 'mass_matrix', 'forward_dynamics', 'linearization')
+    assert_expressions_equal_core(coupled_arm(seed), (*rigid_body, *FRICTION_KERNELS))
+
+
+@needs_compiler
+def test_other_gears_are_no_payload_of_compiled_code():
+    arm = coupled_arm(4)
+    compiled = compile_model(arm, kernels=('inverse_dynamics', 'directed_friction_torque'))
+    compared(compiled, arm, kernels=('inverse_dynamics', 'directed_friction_torque'))
+    for other in (replace(arm, coupling=2 * arm.coupling), identified_arm(4)):
+        with pytest.raises(ModelMismatch, match='coupling|rotor_inertia'):
+            compiled.with_model(other)
 
 
 @pytest.mark.repeats(check=1)

@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
-from compiled_arms import identified_arm, public_arm, random_arm
+from compiled_arms import coupled_arm, identified_arm, public_arm, random_arm
 from oracles import random_states
 from robots import two_link_urdf
 
@@ -18,6 +18,7 @@ from robodyn_ros.compiled import export_shared
 from robodyn_ros.compiled.c import shared
 from robodyn_ros.compiled.c.shared import SharedModel, SharedPayload, shared_source
 from robodyn_ros.dynamics import smooth_friction_torque
+from robodyn_ros.dynamics.friction import drive_velocity
 from robodyn_ros.errors import InvalidArgument, NoBackend
 from robodyn_ros.kinematics import kinematics_digest
 
@@ -27,6 +28,7 @@ ARMS = {
     'tiago': lambda: public_arm('tiago'),
     'random': lambda: random_arm(3, rotors=True),
     'identified': lambda: identified_arm(4),
+    'coupled': lambda: coupled_arm(4),
     'two links': lambda: rd.RobotModel.from_urdf(two_link_urdf()),
 }
 GRAVITY = (1.0, -2.0, 9.0)
@@ -91,7 +93,7 @@ def test_every_function_gives_what_the_core_does_under_every_load(arm, tmp_path)
             assert_same(library('mass_matrix', (n, n), q), rd.mass_matrix(loaded, q))
     for q, qd, qdd in zip(*random_states(arm, 5, seed=2)):
         result = np.empty(n)
-        direction = np.tanh(qd / 0.03)
+        direction = np.tanh(drive_velocity(arm, qd) / 0.03)
         library.model.friction_torque(*map(_pointer, (qd, direction, qdd, result)))
         assert_same(result, smooth_friction_torque(arm, 0.03, qd, qdd))
         assert_same(library('jacobian', (6, n), q, is_loaded=False), rd.jacobian(arm, q))

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from compiled_arms import public_arm, random_arm
+from compiled_arms import coupled_arm, public_arm, random_arm
 from controller_core import (
     ROOT,
     STRICT,
@@ -25,6 +25,7 @@ from robodyn_ros.compiled.c.shared import SharedPayload
 from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.reference import ReferenceState
+from robodyn_ros.dynamics import smooth_friction_torque
 
 MIDDLE = np.array([0.1, -0.3, 0.2, -1.8, 0.1, 1.6, 0.4])
 CHECKED_LOAD = """
@@ -35,6 +36,31 @@ extern "C" int load_is_accepted(
 {
   robodyn::Vector load(static_cast<std::size_t>(model->load_size));
   return robodyn_controllers::checked_load(*model, *payload, {gravity, gravity + 3}, load).empty();
+}
+
+extern "C" int feedforward(
+  const robodyn_model * model, double width, const double * q, const double * qd,
+  const double * qdd, double * parts)
+{
+  const auto n = static_cast<std::size_t>(model->joints);
+  const robodyn::Vector load = robodyn_controllers::first_load(*model), zero(n);
+  robodyn::LoadedModel arm(robodyn_controllers::core_model(*model), load.data());
+  robodyn::LawSettings settings;
+  settings.mode = robodyn::Mode::feedforward;
+  settings.kp = settings.kd = zero;
+  settings.friction_velocity = width;
+  robodyn::LawCoefficients law(n);
+  law.set_law(settings);
+  robodyn::TorqueParts computed(arm);
+  robodyn::Vector found(robodyn::part::count * n), position(q, q + n);
+  robodyn::ReferenceState desired(n);
+  std::copy_n(q, n, desired.position.begin());
+  std::copy_n(qd, n, desired.velocity.begin());
+  std::copy_n(qdd, n, desired.acceleration.begin());
+  const bool succeeded =
+    computed.compute(law, 0.0, 0.0, arm, zero, position, zero, &desired, found);
+  std::copy(found.begin(), found.end(), parts);
+  return succeeded;
 }
 """
 
@@ -114,6 +140,19 @@ def test_both_take_the_same_payloads_and_gravities(controller, tmp_path, seed):
         taken.append(python_takes(arm, *given))
         assert controller_takes(controller, library, *given) == taken[-1], given
     assert 0.1 < np.mean(taken) < 0.9
+
+
+def test_the_controller_commands_the_friction_of_coupled_drives(controller, tmp_path):
+    arm, width = coupled_arm(4), 0.2
+    library = shared_model(exported(arm, tmp_path))
+    q, qd, qdd = np.random.default_rng(0).uniform(-1, 1, (3, arm.n))
+    parts = np.empty((6, arm.n))
+    given = ctypes.c_double(width), *map(pointer, (q, qd, qdd, parts))
+    assert controller.feedforward(ctypes.byref(library), *given)
+    rigid = rd.inverse_dynamics(arm, q, qd, qdd)
+    np.testing.assert_allclose(parts.sum(axis=0) - parts[3], rigid, atol=1e-9)
+    expected = smooth_friction_torque(arm, width, qd, rigid)
+    np.testing.assert_allclose(parts[3], expected, atol=1e-9)
 
 
 # --- references that come with each cycle ------------------------------------------------------

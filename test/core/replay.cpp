@@ -434,8 +434,8 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
   rd::CommandPipeline pipeline(model, loads[0].data(), laws[2], settings);
   rd::ObserverSettings observed;
   observed.gain.assign(n, 30.0);
-  rd::MomentumObserver observer(n, observed);
   rd::LoadedModel observed_model(model, loads[0].data());
+  rd::MomentumObserver observer(observed_model, observed);
   rd::ContactDetector detector(n, {rd::Vector(n, 1.0), rd::Vector(n, 2.0)});
   rd::TipWrench wrench(n);
   Judge judge(n);

@@ -203,3 +203,22 @@ def test_another_robots_urdf_and_a_document_type_are_refused():
         identified_urdf(model, two_link_urdf(length=1.1))
     with pytest.raises(MalformedUrdf):
         identified_urdf(model, '<!DOCTYPE robot [<!ENTITY x "y">]>' + two_link_urdf())
+
+
+def test_a_coupled_drive_is_a_tendon_of_the_mjcf_and_friction_in_the_urdf():
+    mujoco = pytest.importorskip('mujoco', reason='needs MuJoCo: pip install mujoco')
+    text = two_link_urdf().replace('ixx="0"', 'ixx="0.01"')
+    model = RobotModel.from_urdf(text)
+    drives = replace(
+        model,
+        coupling=np.array([[-0.5, 1.0]]),
+        coupled_rotor_inertia=np.array([0.4]),
+        coupled_friction=np.array([[0.8, 1.5, 0.0, 0.0]]),
+    )
+    read = mujoco.MjModel.from_xml_string(identified_mjcf(drives, text).decode())
+    assert np.ravel(read.tendon_damping)[0] == 0.8
+    assert (read.tendon_frictionloss[0], read.tendon_armature[0]) == (1.5, 0.4)
+    np.testing.assert_array_equal(read.wrap_prm[:2], [-0.5, 1.0])
+    alone = RobotModel.from_urdf(identified_urdf(drives, text).decode())
+    np.testing.assert_allclose(alone.viscous_friction, [0.2, 0.8])
+    np.testing.assert_allclose(alone.coulomb_friction, [0.75, 1.5])

@@ -86,11 +86,12 @@ ATTRIBUTES = {
     'Finding': 'code element level line message value',
     'Payload': 'center_of_mass inertia link mass',
     'RobodynError': '',
-    'RobotModel': 'base_link coulomb_friction dh effort_limits effort_offset findings'
+    'RobotModel': 'base_link coulomb_friction coupled_friction coupled_rotor_inertia coupling'
+    ' dh dry_friction effort_limits effort_offset findings'
     ' friction_curve gravity has_identified_friction inertial_parameters joint_names'
     ' link_frames load_friction n name'
-    ' position_limits possible_payload possible_positions rotor_inertia tip_link velocity_limits'
-    ' viscous_friction',
+    ' position_limits possible_payload possible_positions rotor_inertia'
+    ' rotor_matrix tip_link velocity_limits viscous_friction',
     'TimedMotion': 'acceleration binding duration effort joint_names position progress rms_effort'
     ' smoothing_cost time velocity',
 }
@@ -375,7 +376,11 @@ OPTIONS = {
     'BaseParameters.text': {'lengths': ('numbers', 'symbols', 'paper')},
     'DHTable': {'convention': ('modified', 'standard')},
     'Finding': {'level': ('warning', 'info')},
-    'identification.identify': {'friction': ('auto',), 'base_tilt': ('auto',)},
+    'identification.identify': {
+        'friction': ('auto',),
+        'base_tilt': ('auto',),
+        'coupling': ('auto',),
+    },
     'identification.RecordingErrors.relative': {'model': ('urdf', 'urdf_friction', 'identified')},
     'analysis.simplified_model': {
         'parts': ('inertia', 'gravity'),
@@ -409,7 +414,7 @@ def test_words_that_an_argument_takes_are_its_type():
 
 IDENTIFICATION = {
     'identify': "model, recordings, *, validation=(), friction='auto', base_tilt='auto',"
-    ' effort_scale=None, balance=None, prior_deviation=0.25, progress=None',
+    " coupling='auto', effort_scale=None, balance=None, prior_deviation=0.25, progress=None",
     'excitation': 'model, duration, *, harmonics=5, limits=None, obstacles=(), margin=0.05,'
     ' tip_height=None, friction_motion=False, poses=0, seed=0, prior_deviation=0.25, noise=None,'
     ' progress=None',

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arms that are not as their URDF says, their rotors, and what sensors make of them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from robots import public_urdf, two_link_urdf
 
-from robodyn_ros import RobotModel, forward_dynamics
+from robodyn_ros import RobotModel, forward_dynamics, friction_torque
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.simulation.arm import Sensors
 from robodyn_ros.simulation.sampled_arm import sampled_arm
@@ -45,6 +47,25 @@ def test_a_rotor_in_the_simulator_is_one_in_forward_dynamics():
         arm.ArmSimulation.from_urdf(text, rotor_inertia=[1.0])
     with pytest.raises(InvalidArgument, match='rotor_inertia'):
         arm.ArmSimulation.from_urdf(text, rotor_inertia=[1.0, -1.0])
+
+
+def test_a_coupled_drive_in_the_simulator_is_the_models():
+    arm = pytest.importorskip('robodyn_ros.simulation.arm')
+    pytest.importorskip('mujoco', reason='needs MuJoCo: pip install mujoco')
+    text = two_link_urdf().replace('ixx="0"', 'ixx="0.01"')
+    drives = replace(
+        RobotModel.from_urdf(text),
+        coupling=np.array([[1.0, 1.0]]),
+        coupled_rotor_inertia=np.array([0.4]),
+        coupled_friction=np.array([[0.5, 1.5, 0.0, 0.0]]),
+    )
+    simulation = arm.ArmSimulation.from_urdf(text, time_step=1e-4, drives=drives)
+    for _ in range(20):
+        simulation.step([3.0, 4.0])
+    q, qd = simulation.position, simulation.velocity
+    simulation.step([3.0, 4.0])
+    expected = forward_dynamics(drives, q, qd, [3.0, 4.0] - friction_torque(drives, qd))
+    assert_allclose((simulation.velocity - qd) / 1e-4, expected, rtol=2e-3)
 
 
 def test_sensors_report_steps_and_noise_of_the_size_asked_for():

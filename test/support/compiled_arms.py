@@ -54,6 +54,20 @@ def identified_arm(seed: int) -> rd.RobotModel:
     )
 
 
+def coupled_arm(seed: int) -> rd.RobotModel:
+    """Return an identified arm with two drives that turn with neighbouring joints."""
+    generator = np.random.default_rng(seed)
+    arm = identified_arm(seed)
+    coupling = np.zeros((2, arm.n))
+    coupling[0, :2], coupling[1, -2:] = (0.5, 1.0), (-1.0, 1.0)
+    return replace(
+        arm.with_rotor_inertia(generator.uniform(0, 0.5, arm.n)),
+        coupling=coupling,
+        coupled_rotor_inertia=generator.uniform(0.1, 0.5, 2),
+        coupled_friction=generator.uniform(0, 3, (2, 4)),
+    )
+
+
 def states(arm: rd.RobotModel, count: int = 5, seed: int = 0) -> dict[str, np.ndarray]:
     """Return seeded inputs by the names that the kernels give them."""
     q, qd, qdd = random_states(arm, count, seed)
@@ -66,7 +80,7 @@ def states(arm: rd.RobotModel, count: int = 5, seed: int = 0) -> dict[str, np.nd
         'tip_wrench': generator.uniform(-20, 20, (count, 6)),
         'rigid_torque': generator.uniform(-50, 50, q.shape),
         'width': generator.uniform(0.01, 1, (count, 1)),
-        'direction': generator.uniform(-1, 1, q.shape),
+        'direction': generator.uniform(-1, 1, (count, arm.n + len(arm.coupling))),
     }
 
 

@@ -180,7 +180,7 @@ def reference_limits(max_reference_step=0.1, settle_time=0.2):
 def torque_parts(law, continuous=CONTINUOUS):
     """Return the core's parts of a torque, as a function of state and reference."""
     tip = law.forward_kinematics, law.jacobian
-    arm = core_arm(law.inverse_dynamics, law.friction, len(law.kp), tip)
+    arm = core_arm(law.inverse_dynamics, law.friction, len(law.kp), tip, coupling=law.coupling)
     settings, turning = core_law(law), np.asarray(continuous, dtype=float)
 
     def parts(q, qd, reference):

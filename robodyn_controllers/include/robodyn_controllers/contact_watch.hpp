@@ -40,7 +40,7 @@ public:
     n_(model.joints),
     point_(settings.point),
     model_(model, load),
-    observer_(n_, observer_settings(settings, law, safety)),
+    observer_(model_, observer_settings(settings, law, safety)),
     wrench_(n_),
     moving_deviation_(n_),
     coulomb_(n_),
@@ -58,14 +58,21 @@ public:
       detector_.emplace(
         n_, robodyn::ContactThresholds{settings.moving, settings.stationary, settings.dwell});
     }
-    // Coulomb friction is half the difference of the friction torques in both directions.
-    robodyn::Vector forwards(n_, 1.0), backwards(n_, -1.0), resistance(n_);
-    model.friction_torque(
-      model.self, zero_.data(), forwards.data(), zero_.data(), resistance.data());
-    model.friction_torque(
-      model.self, zero_.data(), backwards.data(), zero_.data(), deviation_.data());
+    // Coulomb friction is half the difference of the friction torques in both directions of a
+    // joint that moves alone.
+    robodyn::Vector direction(model_.drives()), resistance(n_), alone(n_);
     for (std::size_t i = 0; i < n_; ++i) {
-      coulomb_[i] = 0.5 * (resistance[i] - deviation_[i]);
+      for (const double way : {1.0, -1.0}) {
+        alone[i] = way;
+        for (std::size_t k = 0; k < direction.size(); ++k) {
+          const double rate = model_.drive_velocity(k, alone.data());
+          direction[k] = static_cast<double>(rate > 0.0) - static_cast<double>(rate < 0.0);
+        }
+        alone[i] = 0.0;
+        model.friction_torque(
+          model.self, zero_.data(), direction.data(), zero_.data(), resistance.data());
+        coulomb_[i] += 0.5 * way * resistance[i];
+      }
       moving_deviation_[i] = detector_ ? settings.moving[i] / robodyn::kDeviations
                                        : robodyn::kUnknownDeviation * safety.effort_limits[i];
     }

@@ -62,6 +62,8 @@ inline robodyn::Model core_model(const robodyn_model & library)
   robodyn::Model model;
   model.joints = static_cast<std::size_t>(library.joints);
   model.load_size = static_cast<std::size_t>(library.load_size);
+  model.coupled = static_cast<std::size_t>(library.coupled_drives);
+  model.coupling = library.coupling;
   model.self = const_cast<robodyn_model *>(&library);  // the core only reads it
   model.inverse_dynamics = [](
                              void * self, const double * load, std::size_t rows, const double * q,

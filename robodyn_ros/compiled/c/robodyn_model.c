@@ -92,7 +92,7 @@ static int self_test(void)
       arm_mass_matrix(load[k], q, found);
       wrong += differs(found, masses[k] + i * SQUARE, SQUARE);
     }
-    friction_torque(qd, direction + i * JOINTS, torque + i * JOINTS, found);
+    friction_torque(qd, direction + i * (JOINTS + COUPLED), torque + i * JOINTS, found);
     wrong += differs(found, friction + i * JOINTS, JOINTS);
     forward_kinematics(q, found);
     wrong += differs(found, pose + i * 16, 16);
@@ -111,6 +111,8 @@ robodyn_model_v3(void)
   static const robodyn_model model = {
     ROBODYN_MODEL_ABI,
     JOINTS,
+    COUPLED,
+    coupling,
     LOAD,
     generator,
     joint_names,

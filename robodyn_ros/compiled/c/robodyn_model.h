@@ -31,6 +31,10 @@ typedef struct
 {
   int abi;    /* ROBODYN_MODEL_ABI */
   int joints; /* n */
+  /* Drives that turn with several joints, and their velocity for a unit velocity of each joint, row
+     * by row. */
+  int coupled_drives;
+  const double * coupling;
   /* Number of doubles of a load: a payload and a gravity, as the functions below take them. */
   int load_size;
   const char * generator;
@@ -58,7 +62,8 @@ typedef struct
     const double * load, const double * q, const double * qd, const double * qdd, double * tau);
   void (*gravity_torque)(const double * load, const double * q, double * tau);
   void (*mass_matrix)(const double * load, const double * q, double * mass);
-  /* The torque that overcomes friction, for a direction of motion, -1 to 1, of each joint. */
+  /* The torque that overcomes friction, for a direction of motion, -1 to 1, of each joint, then of
+     * each coupled drive. */
   void (*friction_torque)(
     const double * qd, const double * direction, const double * rigid_torque, double * tau);
   /* The tip link's pose (4, 4) in the base link's frame. */

@@ -27,7 +27,7 @@ from robodyn_ros.dynamics import (
     inverse_dynamics,
     mass_matrix,
 )
-from robodyn_ros.dynamics.friction import friction_of
+from robodyn_ros.dynamics.friction import drive_velocity, friction_of
 from robodyn_ros.errors import InvalidArgument, NoBackend, Phrase
 from robodyn_ros.kinematics import forward_kinematics, jacobian, kinematics_digest, reach
 from robodyn_ros.model import STRONGEST_GRAVITY, Payload, RobotModel, checked_model
@@ -158,6 +158,8 @@ def _constants(model: RobotModel, run_time: RunTime, generator: str) -> str:
             _array('velocity_limits', model.velocity_limits),
             _array('effort_limits', model.effort_limits),
             _array('possible_positions', model.possible_positions),
+            f'enum {{ COUPLED = {len(model.coupling)} }};',
+            _array('coupling', model.coupling),
             _array('gravity', model.gravity),
             f'#define STRONGEST_GRAVITY {_number(STRONGEST_GRAVITY)}',
             f'#define HEAVIEST_PAYLOAD {heaviest}\n#define LARGEST_PAYLOAD {largest}',
@@ -192,7 +194,8 @@ def _tests(model: RobotModel, run_time: RunTime) -> str:
             _array(f'{key}gravity_at', gravity_torque(each, q)),
             _array(f'{key}mass', mass_matrix(each, q)),
         ]
-    rigid, direction = inverse_dynamics(model, q, qd, qdd), np.tanh(qd / _WIDTH)
+    rigid = inverse_dynamics(model, q, qd, qdd)
+    direction = np.tanh(drive_velocity(model, qd) / _WIDTH)
     tables += [
         _array('direction', direction),
         _array('friction', friction_of(model, qd, direction, rigid)),
@@ -233,6 +236,8 @@ class SharedModel(ctypes.Structure):
     _fields_ = [
         ('abi', ctypes.c_int),
         ('joints', ctypes.c_int),
+        ('coupled_drives', ctypes.c_int),
+        ('coupling', _DOUBLES),
         ('load_size', ctypes.c_int),
         ('generator', ctypes.c_char_p),
         ('joint_names', ctypes.POINTER(ctypes.c_char_p)),

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,6 +74,9 @@ class SymbolicArm:
     bodies : list of n Body
         Regrouped.
     rotor_inertia : list of n scalars
+        On the diagonal of M.
+    coupled_rotors : mapping of (i, j), i < j, to scalar
+        What coupled drives add to M beside its diagonal.
     base_acceleration : list of 3 scalars
         Minus gravity, in frame 0.
     """
@@ -81,6 +84,7 @@ class SymbolicArm:
     rows: list[Row]
     bodies: list[Body]
     rotor_inertia: Vector
+    coupled_rotors: Mapping[tuple[int, int], Scalar]
     base_acceleration: Vector
 
     @property
@@ -120,10 +124,12 @@ def symbolic_arm(
         inertias = numbers.tolist() if symbols is None else _inertia_symbols(symbols, numbers)
     if gravity is None:
         gravity = [fold(x) for x in gravity_in_first_frame(model, equivalent_inertias)]
+    rotors = model.rotor_matrix
     return SymbolicArm(
         dh_rows(model, q, equivalent_inertias, fold),
         [Body.of_pseudo_inertia(pseudo) for pseudo in inertias],
-        [fold(x) for x in model.rotor_inertia],
+        [fold(x) for x in np.diagonal(rotors)],
+        {(int(i), int(j)): fold(rotors[i, j]) for i, j in np.argwhere(np.triu(rotors, 1))},
         [-x for x in gravity],
     )
 

@@ -24,7 +24,7 @@ from robodyn_ros.compiled.symbolic.kernel import Kernel, KernelName
 from robodyn_ros.compiled.symbolic.matrices import minus_product
 from robodyn_ros.compiled.symbolic.newton_euler import joint_torques, link_motions
 from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
-from robodyn_ros.dynamics.friction import friction_of
+from robodyn_ros.dynamics.friction import drive_velocity, friction_of
 from robodyn_ros.parameters.base_parameters import base_parameters
 from robodyn_ros.spatial import FloatArray
 
@@ -124,8 +124,10 @@ def _forward_dynamics(given: _Inputs) -> list[Result]:
     q, qd, tau = given('q'), given('qd'), given('tau')
     arm = given.arm(q)
     qdd, factors = _accelerations(arm, qd, tau)
-    ways = [(qdd, factors.pivots), articulated_bodies.accelerations(arm, qd, tau)]
-    qdd, given.pivots = _cheaper([(_flat(way), way) for way in ways])
+    given.pivots = factors.pivots
+    if not arm.coupled_rotors:  # rotors that turn with two joints are part of no body
+        ways = [(qdd, factors.pivots), articulated_bodies.accelerations(arm, qd, tau)]
+        qdd, given.pivots = _cheaper([(_flat(way), way) for way in ways])
     return [given.vector('qdd', qdd)]
 
 
@@ -203,17 +205,20 @@ def _jacobian(given: _Inputs) -> list[Result]:
 
 def _friction_torque(given: _Inputs) -> list[Result]:
     qd, rigid_torque = given('qd'), given('rigid_torque', optional=True)
-    return [_friction(given, qd, [sign(x) for x in qd], rigid_torque)]
+    direction = [sign(x) for x in drive_velocity(given.model, np.array(qd))]
+    return [_friction(given, qd, direction, rigid_torque)]
 
 
 def _smooth_friction_torque(given: _Inputs) -> list[Result]:
     qd, width = given('qd'), given('width', 1)
     rigid_torque = given('rigid_torque', optional=True)
-    return [_friction(given, qd, np.tanh(np.array(qd) / width), rigid_torque)]
+    velocity = drive_velocity(given.model, np.array(qd))
+    return [_friction(given, qd, np.tanh(velocity / width), rigid_torque)]
 
 
 def _directed_friction_torque(given: _Inputs) -> list[Result]:
-    qd, direction = given('qd'), given('direction')
+    qd = given('qd')
+    direction = given('direction', given.n + len(given.model.coupling))
     rigid_torque = given('rigid_torque', optional=True)
     return [_friction(given, qd, direction, rigid_torque)]
 

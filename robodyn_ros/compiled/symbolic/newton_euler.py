@@ -96,6 +96,9 @@ def joint_torques(
         else:
             f, n = carried_inward(row, f, n, far)
             far = [0.0, 0.0]
+    for (i, j), inertia in arm.coupled_rotors.items():
+        torques[i] = torques[i] + inertia * qdd[j]
+        torques[j] = torques[j] + inertia * qdd[i]
     return torques
 
 

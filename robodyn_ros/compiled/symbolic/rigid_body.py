@@ -44,6 +44,8 @@ def mass_matrix(arm: SymbolicArm) -> Matrix:
         result[k][k] = result[k][k] + arm.rotor_inertia[k]
         if k > 0:
             composite = together(arm.bodies[k - 1], body_carried_inward(arm.rows[k], composite))
+    for (i, k), rotor in arm.coupled_rotors.items():
+        result[i][k] = result[k][i] = result[i][k] + rotor
     return result
 
 
@@ -74,6 +76,8 @@ def mass_matrix_from_base(arm: SymbolicArm) -> Matrix:
         result[k][k] = result[k][k] + arm.rotor_inertia[k]
         if k > 0:
             composite = together(arm.bodies[k - 1], body_carried_inward(arm.rows[k], composite))
+    for (i, k), rotor in arm.coupled_rotors.items():
+        result[i][k] = result[k][i] = result[i][k] + rotor
     return result
 
 

@@ -25,7 +25,11 @@ FRICTION = (
     'effort_offset',
     'friction_curve',
     'load_friction',
+    'coupling',
+    'coupled_friction',
 )
+# Those that are folded into the kernels of the rigid body, beside its inertias.
+ROTORS = ('rotor_inertia', 'coupling', 'coupled_rotor_inertia')
 # The table's arrays that are folded into every kernel.
 DH = ('alpha', 'a', 'beta', 'theta', 'd', 'prismatic', 'base_transform', 'tip_transform')
 # The kernels' first input: gravity in frame 0, then the regrouped elements that may vary.
@@ -128,8 +132,11 @@ class RunTime:
             raise ModelMismatch('model.n', model.n, f'{compiled.n}, as compiled')
         for name in DH:
             self._check_equal(f'dh.{name}', getattr(model.dh, name), getattr(compiled.dh, name))
-        for name in ('rotor_inertia', *FRICTION):
-            self._check_equal(name, getattr(model, name), getattr(compiled, name))
+        for name in (*ROTORS, *FRICTION):
+            ours, theirs = getattr(compiled, name), getattr(model, name)
+            if len(ours) != len(theirs):
+                raise ModelMismatch(f'len(model.{name})', len(theirs), f'{len(ours)}, as compiled')
+            self._check_equal(name, theirs, ours)
         if not self.with_gravity:
             self._check_equal('gravity', model.gravity, compiled.gravity, 'gravity')
         ours, theirs = (
@@ -166,7 +173,7 @@ class RunTime:
         """Return the error that names one entry of a model's array, and what would allow it."""
         entry = tuple(where.tolist())
         element = f'model.{name}[{", ".join(map(str, entry))}]'
-        if name != 'gravity' and not name.endswith('_transform'):
+        if name != 'gravity' and not name.endswith('_transform') and 'coupl' not in name:
             element += f', of joint {self.model.joint_names[entry[0]]!r}'
         remedy = f'; any with compile_model(model, runtime=({input_!r},))' if input_ else ''
         off = f', {found[entry] - folded[entry]:.2g} away' if folded.dtype == float else ''

@@ -47,18 +47,18 @@ struct ObserverSettings
 class MomentumObserver
 {
 public:
-  MomentumObserver(std::size_t joints, const ObserverSettings & settings)
-  : n_(joints),
+  MomentumObserver(const LoadedModel & model, const ObserverSettings & settings)
+  : n_(model.joints()),
     settings_(settings),
     velocity_(n_),
     last_torque_(n_),
-    last_direction_(n_),
+    last_direction_(model.drives()),
     torque_(n_),
     mid_position_(n_),
     mid_velocity_(n_),
     acceleration_(n_),
     rigid_(n_),
-    direction_(n_),
+    direction_(model.drives()),
     friction_(n_),
     next_(n_)
   {
@@ -130,7 +130,10 @@ private:
       // Half a step back from here, not the mean of two: positions may jump by whole turns.
       mid_position_[i] = q[i] - 0.5 * step * mid_velocity_[i];
       acceleration_[i] = (qd[i] - velocity_[i]) / step;
-      direction_[i] = direction(i, step);
+    }
+    for (std::size_t k = 0; k < direction_.size(); ++k) {
+      direction_[k] =
+        direction(model.drive_velocity(k, mid_velocity_.data()), last_direction_[k], step);
     }
     const bool succeeded =
       model.inverse_dynamics(
@@ -149,25 +152,21 @@ private:
     return std::isfinite(size);
   }
 
-  // The direction of motion of a joint after a step at mid_velocity_, -1 to 1: with presliding
-  // it reverses over a displacement.
-  double direction(std::size_t i, double step) const
+  // The direction of motion of a drive after a step at a velocity, -1 to 1: with presliding it
+  // reverses over a displacement.
+  double direction(double velocity, double last, double step) const
   {
-    if (settings_.presliding == 0.0) {
-      return std::tanh(mid_velocity_[i] / settings_.friction_velocity);
-    }
-    const double moved =
-      std::fabs(mid_velocity_[i]) > kRestVelocity ? mid_velocity_[i] * step : 0.0;
-    if (moved == 0.0) { return last_direction_[i]; }
+    if (settings_.presliding == 0.0) { return std::tanh(velocity / settings_.friction_velocity); }
+    const double moved = std::fabs(velocity) > kRestVelocity ? velocity * step : 0.0;
+    if (moved == 0.0) { return last; }
     const double sign = moved > 0.0 ? 1.0 : -1.0;
-    return sign +
-           std::exp(-std::fabs(moved) / settings_.presliding) * (last_direction_[i] - sign);
+    return sign + std::exp(-std::fabs(moved) / settings_.presliding) * (last - sign);
   }
 
   const std::size_t n_;
   ObserverSettings settings_;
   Vector velocity_, last_torque_;  // of the last sample
-  Vector last_direction_;          // of motion, after the last sample
+  Vector last_direction_;          // of the drives' motion, after the last sample
   Vector torque_;                  // the estimate
   double time_ = kNaN;
   std::uint64_t skipped_ = 0;

@@ -172,7 +172,8 @@ public:
   // Pose and Jacobian of the tip are functions of the position; both, or neither.
   Arm(
     std::size_t joints, Function inverse_dynamics, Function friction, py::object not_finite,
-    std::optional<Function> pose, std::optional<Function> jacobian, double reach)
+    std::optional<Function> pose, std::optional<Function> jacobian, double reach,
+    const std::optional<Array> & coupling)
   : joints_(joints),
     friction_(std::move(friction)),
     not_finite_(std::move(not_finite)),
@@ -181,6 +182,12 @@ public:
     if (pose && jacobian) {
       pose_ = std::move(*pose);
       jacobian_ = std::move(*jacobian);
+    }
+    if (coupling) {
+      if (coupling->ndim() != 2 || static_cast<std::size_t>(coupling->shape(1)) != joints) {
+        throw py::value_error("coupling: one number for each joint in each row");
+      }
+      coupling_.assign(coupling->data(), coupling->data() + coupling->size());
     }
     functions_[0] = std::move(inverse_dynamics);
     if (joints == 0 || !functions_[0].is_set() || !friction_.is_set()) {
@@ -197,6 +204,8 @@ public:
     model.load_size = 1;
     model.self = this;
     model.reach = reach_;
+    model.coupled = coupling_.size() / joints_;
+    model.coupling = coupling_.data();
     model.inverse_dynamics = [](
                                void * self, Numbers load, std::size_t rows, Numbers q, Numbers qd,
                                Numbers qdd, double * tau) {
@@ -207,16 +216,19 @@ public:
     model.friction_torque =
       [](void * self, Numbers qd, Numbers direction, Numbers rigid_torque, double * tau) {
         Arm & arm = *static_cast<Arm *>(self);
-        return arm.call(arm.friction_, 1, {qd, direction, rigid_torque}, tau);
+        const std::size_t n = arm.joints_, drives = n + arm.coupling_.size() / n;
+        return arm.call(
+          arm.friction_, 1, std::array{qd, direction, rigid_torque}, {n, drives, n}, tau, n);
       };
     if (pose_.is_set()) {
       model.forward_kinematics = [](void * self, Numbers q, double * pose) {
         Arm & arm = *static_cast<Arm *>(self);
-        return arm.call(arm.pose_, 1, std::array{q}, pose, 16);
+        return arm.call(arm.pose_, 1, std::array{q}, {arm.joints_}, pose, 16);
       };
       model.jacobian = [](void * self, Numbers q, double * jacobian) {
         Arm & arm = *static_cast<Arm *>(self);
-        return arm.call(arm.jacobian_, 1, std::array{q}, jacobian, 6 * arm.joints_);
+        return arm.call(
+          arm.jacobian_, 1, std::array{q}, {arm.joints_}, jacobian, 6 * arm.joints_);
       };
     }
     return model;
@@ -245,14 +257,14 @@ public:
 private:
   bool call(const Function & function, std::size_t rows, std::array<Numbers, 3> in, double * tau)
   {
-    return call(function, rows, in, tau, rows * joints_);
+    return call(function, rows, in, {joints_, joints_, joints_}, tau, rows * joints_);
   }
 
-  // Call a function of some rows, whose result has a size.
+  // Call a function of some rows of so many numbers, whose result has a size.
   template <std::size_t count>
   bool call(
     const Function & function, std::size_t rows, const std::array<Numbers, count> & in,
-    double * result, std::size_t size)
+    const std::array<std::size_t, count> & widths, double * result, std::size_t size)
   {
     if (function.kernel != nullptr) {
       return function.kernel(
@@ -261,9 +273,10 @@ private:
     }
     if (error_) { return false; }
     try {
-      const std::vector<std::size_t> shape{rows, joints_};
       py::tuple arguments(count);
-      for (std::size_t k = 0; k < count; ++k) { arguments[k] = Array(shape, in[k]); }
+      for (std::size_t k = 0; k < count; ++k) {
+        arguments[k] = Array(std::vector<std::size_t>{rows, widths[k]}, in[k]);
+      }
       const Array given = function.callable(*arguments);
       std::copy_n(numbers_of(given, size, "a result of the model"), size, result);
       return true;
@@ -280,6 +293,7 @@ private:
   Function friction_, pose_, jacobian_;
   py::object not_finite_;  // the exception for numbers that are not finite
   const double reach_;
+  rd::Vector coupling_;
   std::exception_ptr error_;
 };
 
@@ -543,19 +557,24 @@ class Observer
 {
 public:
   Observer(const std::shared_ptr<Arm> & arm, const rd::ObserverSettings & settings)
-  : n_(arm->joints()), observer_(n_, settings)
+  : n_(arm->joints()),
+    arm_(arm),
+    model_(std::make_unique<rd::LoadedModel>(arm->model(), &load_)),
+    observer_(*model_, settings)
   {
     if (settings.gain.size() != n_) {
       throw py::value_error("observer gain: one for each joint");
     }
-    change_arm(arm);
   }
 
   void change_arm(const std::shared_ptr<Arm> & arm)
   {
-    if (arm->joints() != n_) { throw py::value_error("an arm of another number of joints"); }
+    auto model = std::make_unique<rd::LoadedModel>(arm->model(), &load_);
+    if (arm->joints() != n_ || model->drives() != model_->drives()) {
+      throw py::value_error("an arm of another number of joints or drives");
+    }
     arm_ = arm;
-    model_ = std::make_unique<rd::LoadedModel>(arm->model(), &load_);
+    model_ = std::move(model);
     observer_.reset();
   }
 
@@ -633,7 +652,7 @@ py::object torque_parts(
   rd::LoadedModel model(arm->model(), &load);
   rd::LawCoefficients law(n);
   law.set_law(settings);
-  rd::TorqueParts computed(n);
+  rd::TorqueParts computed(model);
   rd::Vector parts(rd::part::count * n);
   std::unique_ptr<rd::ReferenceState> desired;
   if (reference) { desired = std::make_unique<rd::ReferenceState>(reference_of(*reference, n)); }
@@ -773,10 +792,10 @@ PYBIND11_MODULE(core_module, module)
     .def(
       py::init<
         std::size_t, Function, Function, py::object, std::optional<Function>,
-        std::optional<Function>, double>(),
+        std::optional<Function>, double, std::optional<Array>>(),
       py::arg("joints"), py::arg("inverse_dynamics"), py::arg("friction"), py::arg("not_finite"),
       py::arg("pose") = std::nullopt, py::arg("jacobian") = std::nullopt,
-      py::arg("reach") = rd::kInfinity);
+      py::arg("reach") = rd::kInfinity, py::arg("coupling") = std::nullopt);
 
   py::class_<rd::Motion, std::shared_ptr<rd::Motion>>(module, "Motion")
     .def(

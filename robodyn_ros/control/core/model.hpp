@@ -27,7 +27,12 @@ struct Model
   // M(q), row by row; null: it is taken from rows of inverse_dynamics.
   bool (*mass_matrix)(void * self, const double * load, const double * q, double * mass) =
     nullptr;
-  // The drives' friction torque, for a direction of motion from -1 to 1.
+  // Velocity of each coupled drive for a unit velocity of each joint, row by row, coupled times
+  // joints numbers that outlive the model.
+  std::size_t coupled = 0;
+  const double * coupling = nullptr;
+  // The drives' friction torque, for directions of motion from -1 to 1: of the joints' own drives,
+  // then of the coupled ones.
   bool (*friction_torque)(
     void * self, const double * qd, const double * direction, const double * rigid_torque,
     double * tau) = nullptr;
@@ -139,6 +144,21 @@ public:
     double * tau) const
   {
     return model_.inverse_dynamics(model_.self, load, 1, q, qd, qdd, tau);
+  }
+
+  // Number of the joints' own drives and the coupled ones.
+  std::size_t drives() const { return model_.joints + model_.coupled; }
+
+  // The velocity of a drive, at velocities of the joints.
+  double drive_velocity(std::size_t drive, const double * qd) const
+  {
+    if (drive < model_.joints) { return qd[drive]; }
+    const double * const gears = model_.coupling + (drive - model_.joints) * model_.joints;
+    double velocity = 0.0;
+    for (std::size_t i = 0; i < model_.joints; ++i) {
+      if (gears[i] != 0.0) { velocity += gears[i] * qd[i]; }
+    }
+    return velocity;
   }
 
   bool friction_torque(

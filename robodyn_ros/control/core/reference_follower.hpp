@@ -51,7 +51,7 @@ struct PipelineState
     settings(given_settings),
     model(arm, load),
     law(n, given_law),
-    parts(n),
+    parts(model),
     position(n),
     velocity(n)
   {

@@ -195,19 +195,19 @@ private:
 class TorqueParts
 {
 public:
-  explicit TorqueParts(std::size_t joints)
-  : n_(joints),
-    q_(LoadedModel::max_rows(joints) * joints),
+  explicit TorqueParts(const LoadedModel & model)
+  : n_(model.joints()),
+    q_(LoadedModel::max_rows(n_) * n_),
     qd_(q_.size()),
     qdd_(q_.size()),
     tau_(q_.size()),
-    direction_(joints),
-    load_(joints),
-    friction_(joints),
-    error_(joints),
-    rate_(joints),
-    jacobian_(6 * joints),
-    impedance_(joints)
+    direction_(model.drives()),
+    load_(n_),
+    friction_(n_),
+    error_(n_),
+    rate_(n_),
+    jacobian_(6 * n_),
+    impedance_(n_)
   {
   }
 
@@ -482,11 +482,12 @@ private:
     const Vector & velocity, double dead_zone, const double * load, Vector & parts)
   {
     if (weight == 0.0) { return true; }
-    for (std::size_t i = 0; i < n_; ++i) {
+    for (std::size_t k = 0; k < model.drives(); ++k) {
+      const double of_drive = model.drive_velocity(k, velocity.data());
       // Three quarters at twice the dead zone; without one at friction_velocity.
-      const double beyond = std::max(std::fabs(velocity[i]) - dead_zone, 0.0);
+      const double beyond = std::max(std::fabs(of_drive) - dead_zone, 0.0);
       const double size = dead_zone > 0.0 ? beyond / dead_zone : beyond * law.friction_slope;
-      direction_[i] = std::copysign(std::tanh(size), velocity[i]);
+      direction_[k] = std::copysign(std::tanh(size), of_drive);
     }
     const bool succeeded =
       model.friction_torque(velocity.data(), direction_.data(), load, friction_.data());

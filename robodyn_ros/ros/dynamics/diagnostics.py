@@ -287,6 +287,9 @@ def _fingerprint(model: RobotModel) -> str:
         model.effort_offset,
         model.friction_curve,
         model.load_friction,
+        model.coupling,
+        model.coupled_rotor_inertia,
+        model.coupled_friction,
         model.gravity,
     ):
         digest.update(np.ascontiguousarray(array, dtype='<f8').tobytes())

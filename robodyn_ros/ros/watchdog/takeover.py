@@ -88,6 +88,7 @@ class Takeover:
             np.zeros(model.n),
             settings.kd,
             limit_width=settings.limit_width,
+            coupling=model.coupling,
         )
         # The node already commanded there, so that gravity is compensated as far as the limits
         # allow.
