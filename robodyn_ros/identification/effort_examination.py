@@ -727,9 +727,13 @@ def _undecided(joint: str) -> JointEffort:
     )
 
 
+def _element(joint: str) -> str:
+    return f'effort of joint {joint!r}'
+
+
 def _findings_of_joint(joint: JointEffort, unit: str) -> Iterator[Finding]:
     """Yield as text what a joint's effort is."""
-    element = f'effort of joint {joint.joint!r}'
+    element = _element(joint.joint)
     factor, rigid_share = float(f'{joint.factor:.4g}'), float(f'{joint.rigid_share:.4g}')
     if joint.unit == 'undecided':
         message = f'{element} has an undecided unit'
@@ -795,17 +799,25 @@ def _findings_of_joint(joint: JointEffort, unit: str) -> Iterator[Finding]:
 
 def _of_joint_delay(joint: JointEffort) -> Iterator[Finding]:
     """Yield that a joint's effort is late, unlike the others'."""
-    element = f'effort of joint {joint.joint!r}'
+    element = _element(joint.joint)
     if abs(joint.delay) > max(5 * LATE, 2 * LATE_SIGMAS * joint.delay_deviation):
         message = f'{element} is stamped {joint.delay:.3g} s after the motion, unlike the others'
         yield note('joint_delay', element, float(f'{joint.delay:.4g}'), message)
 
 
 def of_efforts(
-    efforts: EffortFindings, scale: FloatArray, *, is_assumed: bool
+    efforts: EffortFindings, scale: FloatArray, *, is_assumed: bool, crossing: Sequence[str] = ()
 ) -> Iterator[Finding]:
-    """Yield what the efforts are; where the user says the unit, only what contradicts that."""
+    """
+    Yield what the efforts are; where the user says the unit, only what contradicts that.
+
+    Efforts of joints whose drives turn with other joints, too, are not explained by their own
+    friction, and that is no question.
+    """
+    crossed = {_element(joint) for joint in crossing}
     for each in efforts.findings:
+        if each.code == 'effort_unexplained' and each.element in crossed:
+            continue
         if is_assumed or each.code != 'effort_scaled':
             yield each
         else:

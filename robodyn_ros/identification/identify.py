@@ -199,7 +199,12 @@ def identify(
     all_findings = [
         *findings_of((*training.recordings, *held_out)),
         *prior_findings,
-        *of_efforts(efforts, scale, is_assumed=is_assumed),
+        *of_efforts(
+            efforts,
+            scale,
+            is_assumed=is_assumed,
+            crossing=[model.joint_names[j] for j in np.flatnonzero(drives.any(axis=0))],
+        ),
         *balanced.findings(model),
         *training.silent_findings(model),
         *found.of_motion(model, rows),

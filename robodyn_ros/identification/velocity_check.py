@@ -81,15 +81,23 @@ def velocity_findings(
     factors = {j: each.ratio for j, each in wrong.items() if 0.0 < each.ratio < np.inf}
     _check_clock(factors, sum(each.moves for each in joints))
     _check_units(names, factors)
-    return tuple(
-        warning(
-            'wrong_velocity',
-            f'joint {joint_names[j]!r}',
-            float(f'{each.ratio:.3g}') if np.isfinite(each.ratio) else each.words,
-            f'{names[j]} {each.words}: all velocities are taken from positions instead',
+    alike: dict[str, list[int]] = {}
+    for j, each in wrong.items():
+        alike.setdefault(each.words, []).append(j)
+    findings = []
+    for words, (first, *rest) in alike.items():
+        others = ', '.join(repr(joint_names[j]) for j in rest)
+        also = f' (and of {others})' if others else ''
+        ratio = wrong[first].ratio
+        findings.append(
+            warning(
+                'wrong_velocity',
+                ', '.join(f'joint {joint_names[j]!r}' for j in (first, *rest)),
+                float(f'{ratio:.3g}') if np.isfinite(ratio) else words,
+                f'{names[first]}{also} {words}: all velocities are taken from positions instead',
+            )
         )
-        for j, each in wrong.items()
-    )
+    return tuple(findings)
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,7 @@ def test_a_crossed_wrist_is_found_and_predicted_to_the_noise(seed, gears, tmp_pa
     # The noise is 2 %, less than that behind the low-pass.
     assert (relative(found) < 0.02).all()
     assert (relative(without)[gears != 0] > 5 * relative(found)[gears != 0]).all()
+    assert not any(each.code == 'effort_unexplained' for each in found.findings)
     found.save(tmp_path / 'identified.yaml')
     again = Identification.load(tmp_path / 'identified.yaml')
     expected, read = found.predict(held_out), again.predict(held_out)

@@ -142,7 +142,7 @@ def coarse(x: Samples, joints: slice | list[int]) -> None:
     x.time = np.floor(10.0 * x.time) / 10.0
 
 
-VELOCITY = "velocity of joint 'NAME'.* "
+VELOCITY = "velocity of joint .*'NAME'.* "
 ALL = 'velocities of all joints: '
 DEGREES = r'in degrees\?'
 POSITION = "position of joint 'NAME'.*" + DEGREES
