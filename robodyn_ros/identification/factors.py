@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 
 from robodyn_ros.spatial import FloatArray
 
@@ -60,7 +61,7 @@ class JointFactor:
         if not self.count:
             return float('nan')
         columns, effort = self.triangle[:, :-1], self.triangle[:, -1]
-        left, singular, _ = np.linalg.svd(columns, full_matrices=False)
+        left, singular, _ = singular_values(columns)
         known = left[:, singular > _NEGLIGIBLE * singular[0]]
         spare = self.count - known.shape[1]
         if spare < _LEAST_SPARE:
@@ -72,6 +73,13 @@ class JointFactor:
         """Return the sum of squared residuals of its rows under parameters (columns,)."""
         residual = self.triangle[:, :-1] @ x - self.triangle[:, -1]
         return float(residual @ residual)
+
+
+def singular_values(matrix: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the thin singular value decomposition U, s, V^T."""
+    # By the QR iteration: LAPACK's default, divide and conquer, gives up on some finite matrices
+    # whose columns depend on one another.
+    return scipy.linalg.svd(matrix, full_matrices=False, lapack_driver='gesvd')
 
 
 def triangular_factor(rows: FloatArray) -> FloatArray:

@@ -13,9 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import svd
 
-from robodyn_ros.identification.factors import triangular_factor
+from robodyn_ros.identification.factors import singular_values, triangular_factor
 from robodyn_ros.identification.noise import autocorrelation_time
 from robodyn_ros.spatial import FloatArray
 
@@ -107,7 +106,7 @@ class Regression:
         right = np.concatenate([target, np.broadcast_to(first / spread, spread.shape)])
         # Columns of one size: the matrix is far from singular whatever the units are.
         size = np.linalg.norm(stacked, axis=0)
-        left, singular, rest = np.linalg.svd(stacked / size, full_matrices=False)
+        left, singular, rest = singular_values(stacked / size)
         solution = rest.T @ ((left.T @ right) / singular) / size
         common, own = np.split(solution, [self.common.shape[-1]])
         own = own.reshape(len(noise), -1)
@@ -137,7 +136,7 @@ def least_squares(columns: FloatArray, effort: FloatArray) -> tuple[FloatArray, 
     scaled = columns[:, kept] / size[kept]
     # Divide and conquer, NumPy's way, may fail to converge where columns are the same.
     basis, triangle = np.linalg.qr(scaled)
-    left, singular, right = svd(triangle, full_matrices=False, lapack_driver='gesvd')
+    left, singular, right = singular_values(triangle)
     left = basis @ left
     known = singular > ONE_AND_THE_SAME * singular[0]
     inverse = right[known].T / singular[known]
