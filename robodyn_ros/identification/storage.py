@@ -9,7 +9,7 @@ use it, and with a digest of its kinematics, so that it is not used for another 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin, get_type_hints
 
@@ -46,6 +46,14 @@ _FIELDS: dict[str, Any] = {
     'parameters': tuple[IdentifiedParameter, ...],
     'drive_model': DriveModel,
 }
+_OF_JOINTS = (
+    'rotor_inertia',
+    'viscous_friction',
+    'coulomb_friction',
+    'effort_offset',
+    'load_friction',
+)
+_COUPLED = frozenset(('coupling', 'coupled_rotor_inertia', 'coupled_friction'))
 # That users may add; it is left out where it is not known.
 _COMMAND_SCALE = 'command_scale'
 
@@ -117,6 +125,14 @@ def _check_shapes(drive_model: DriveModel, values: Mapping[str, Any]) -> None:
         'residual': (drive_model.residual, (model.n,)),
         'effort_scale': (drive_model.effort_scale, (model.n,)),
     }
+    shapes |= {name: (getattr(model, name), (model.n,)) for name in _OF_JOINTS}
+    m = len(model.coupling)
+    shapes |= {
+        'friction_curve': (model.friction_curve, (model.n, 2)),
+        'coupling': (model.coupling, (m, model.n)),
+        'coupled_rotor_inertia': (model.coupled_rotor_inertia, (m,)),
+        'coupled_friction': (model.coupled_friction, (m, 4)),
+    }
     scales = {'effort_scale': drive_model.effort_scale}
     if values[_COMMAND_SCALE] is not None:
         scales[_COMMAND_SCALE] = values[_COMMAND_SCALE]
@@ -177,11 +193,10 @@ def _restored(hint: Any, value: Any) -> Any:
 
 def _restored_fields(kind: type, value: Mapping[str, Any]) -> dict[str, Any]:
     hints = get_type_hints(kind)
-    return {
-        field.name: _restored(hints[field.name], value[field.name])
-        for field in fields(kind)
-        if field.name in value or field.default_factory is MISSING
-    }
+    names = {field.name for field in fields(kind)}
+    if names - set(value) == _COUPLED:  # the file is from before there were any
+        names -= _COUPLED
+    return {name: _restored(hints[name], value[name]) for name in sorted(names)}
 
 
 def _restored_drive_model(value: Mapping[str, Any]) -> DriveModel:

@@ -87,6 +87,36 @@ def test_a_damaged_file_is_refused(found, tmp_path, field, value):
         Identification.load(path)
 
 
+@pytest.mark.parametrize(
+    ('field', 'value', 'words'),
+    [
+        ('viscous_friction', [0.0, 0.0, float('nan')], 'viscous_friction has shape'),
+        ('load_friction', [0.0], 'load_friction has shape'),
+        (
+            'friction_curve',
+            [[0.0, 0.0], [0.0, 0.0], [0.0, float('inf')]],
+            'friction_curve has shape',
+        ),
+        ('coupled_friction', [[0.0]], 'coupled_friction'),
+        ('coupled_friction', None, "no 'coupled_friction'"),
+        ('effort_offset', None, "no 'effort_offset'"),
+    ],
+)
+def test_drives_that_are_no_numbers_are_refused(found, tmp_path, field, value, words):
+    path = tmp_path / 'identified.yaml'
+    found.save(path)
+    document = yaml.safe_load(path.read_text())
+    model = document['drive_model']['model']
+    assert field in model
+    if value is None:
+        del model[field]
+    else:
+        model[field] = value
+    path.write_text(yaml.safe_dump(document))
+    with pytest.raises(MalformedData, match=words):
+        Identification.load(path)
+
+
 def test_parameters_that_are_not_those_of_drives_and_base_are_refused(found, tmp_path):
     path = tmp_path / 'identified.yaml'
     found.save(path)
