@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 
 import domains
 import numpy as np
 import pytest
 import rclpy
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
@@ -137,6 +138,40 @@ def test_each_motion_is_appended_and_reported_when_it_is_over(rig, arm):
     facts = {each.key: each.value for each in status.values}
     assert facts['motions'] == '2' and '%' not in facts['motions']
     assert any(key.startswith('friction_') for key in facts)
+
+
+def test_before_the_first_motion_what_is_not_known_is_said_to_be_unknown(rig):
+    rig.until(lambda: rig.reports)
+    status = rig.reports[-1]
+    facts = {each.key: each.value for each in status.values}
+    assert facts['payload_kg'] == 'unknown'
+    assert {value for key, value in facts.items() if key.startswith('friction_')} == {'unknown'}
+    assert not any('nan' in words.lower() for words in (status.message, *facts.values()))
+
+
+@pytest.mark.longer
+def test_velocities_that_are_not_of_the_positions_are_warned_of_while_they_come(rig, arm):
+    logged = []
+    rig.monitor.get_logger = lambda: type(
+        'Logger', (), {'warning': lambda _, x: logged.append(x)}
+    )()
+    recording = arm.recording(50, 8.0, rate=100.0)
+
+    def status_after(start, velocity):
+        known = len(rig.motions())
+        rig.move(replace(recording, velocity=velocity), start)
+        rig.until(lambda: len(rig.motions()) > known)
+        rig.reports.clear()
+        rig.until(lambda: rig.reports)
+        return rig.reports[-1]
+
+    for start in (1000.0, 1100.0):
+        status = status_after(start, -recording.velocity * [1.0, start / 1000.0, 1.0])
+        assert status.level == DiagnosticStatus.WARN
+        assert "velocity of joint 'j1' has the wrong sign" in status.message
+    assert len(logged) == 1 and logged[0].count('has the wrong sign') == 3
+    assert np.abs(rig.motions()[0].terms.friction).max() < 0.2
+    assert status_after(1200.0, recording.velocity * 0.999).level == DiagnosticStatus.OK
 
 
 def test_where_joint_states_have_no_efforts_those_are_taken_that_the_node_commands(
