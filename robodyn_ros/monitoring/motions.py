@@ -220,6 +220,11 @@ class MotionCollector:
         position, velocity, effort : array, shape (n,)
             [rad or m], [rad/s or m/s], the drives' unit. A sample is left out whose position or
             effort is not finite. Velocities may be NaN, or wrong: positions, too, show a movement.
+
+        Raises
+        ------
+        RobodynError
+            The samples of the motion that is over are of no use, as ``Recording`` says.
         """
         if not np.isfinite([position, effort]).all():
             return None
@@ -259,10 +264,7 @@ class MotionCollector:
             return None
         time = np.array([stamp for stamp, _ in samples])
         position, velocity, effort = np.moveaxis(np.array([row for _, row in samples]), 1, 0)
-        try:
-            return Recording(self._names, time, position, velocity, effort)
-        except RobodynError:  # no efforts, or hardly a sound sample
-            return None
+        return Recording(self._names, time, position, velocity, effort)
 
 
 class CommandedEfforts:

@@ -176,22 +176,21 @@ class MonitorNode(PlainlySpoken, Node):
     def _collect(
         self, stamp: float, position: FloatArray, velocity: FloatArray, effort: FloatArray
     ) -> None:
-        motion = self._collector.add(stamp, position, velocity, effort)
-        if motion is not None:
-            self._examine(motion)
+        try:
+            motion = self._collector.add(stamp, position, velocity, effort)
+            if motion is not None:
+                self._examine(motion)
+        except RobodynError as error:
+            self._refused, self._refusals = str(error), self._refusals + 1
+            if isinstance(error, MalformedData):
+                self._warn({error.element: str(error)})
 
     def _examine(self, recording: Recording) -> None:
         given = self._given
         started = given['started'] or float('nan')
         clock = Clock(0.0, started, tuple(self._temperatures))
         known = {each.terms.digest for each in self._motions[-100:]}
-        try:
-            told = examined(self._found, recording, 'live', clock, known)
-        except RobodynError as error:
-            self._refused, self._refusals = str(error), self._refusals + 1
-            if isinstance(error, MalformedData):
-                self._warn({error.element: str(error)})
-            return
+        told = examined(self._found, recording, 'live', clock, known)
         self._warn({f'{each.code} of {each.element}': str(each) for each in told.warnings})
         for words in told.refused:
             self._refused, self._refusals = words, self._refusals + 1

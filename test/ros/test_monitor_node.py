@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import domains
 import numpy as np
@@ -212,9 +213,19 @@ def test_samples_within_a_contact_are_left_out(rig, arm):
 def test_a_motion_that_says_nothing_is_counted_and_nothing_is_written(rig, arm):
     recording = arm.recording(53, 8.0, rate=100.0)
     rig.move(recording, 1000.0, effort=0.0 * recording.effort)
-    for _ in range(50):
-        rig.executor.spin_once(timeout_sec=0.02)
+    rig.until(lambda: facts_of(rig).get('motions_refused') == '1')
+    assert 'effort: zero in all samples' in facts_of(rig)['last_refusal']
+    assert rig.reports[-1].level == DiagnosticStatus.OK
+    impossible = SimpleNamespace(**{**vars(recording), 'velocity': 900.0 * recording.velocity})
+    rig.move(impossible, 1100.0)
+    rig.until(lambda: facts_of(rig).get('motions_refused') == '2')
+    assert 'velocity of joint' in rig.reports[-1].message
+    assert rig.reports[-1].level == DiagnosticStatus.WARN
     assert rig.motions() == ()
+
+
+def facts_of(rig):
+    return {each.key: each.value for each in rig.reports[-1].values} if rig.reports else {}
 
 
 @pytest.mark.parametrize('wrong', [{'model': ''}, {'model': '/nowhere.yaml'}, {'efforts': 'x'}])
