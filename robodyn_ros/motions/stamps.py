@@ -13,9 +13,9 @@ CLOCKS = {1e3: 'in ms?', 1e6: 'in us?', 1e9: 'in ns?'}
 
 # Samples further apart [s] show no motion. A motion that is planned may have such points.
 _LONGEST_STEP = 0.5
-# From sample to sample there is less in these units, at 5 Hz and more; and between points [s].
+# From sample to sample there is less in these units, at 5 Hz and more. Days lie between no points.
 _SLOWEST = {'in ms?': 200.0, 'in us?': 2e5}
-_LONGEST_PAUSE = 2e5
+_LONGEST_PAUSE = _SLOWEST['in us?']
 # So many points, whose velocity hardly changes from one to the next, are samples. What their
 # velocity [rad/s or m/s] is in milliseconds, no arm's is.
 _SAMPLES, _CHANGE, _FASTEST = 40, 0.5, 0.01
@@ -70,7 +70,7 @@ def check_stamps_of_motion(
         if _are(1.0, ratio).any():
             return
     if step > _LONGEST_PAUSE or _nearly_stands(time, position):
-        raise _refused(step, f'stamps in s; {_unit(step)}')
+        raise _refused(step, f'stamps in s, or velocities that prove them; {_unit(step)}')
 
 
 def velocity_ratios(time: FloatArray, position: FloatArray, velocity: FloatArray) -> FloatArray:
