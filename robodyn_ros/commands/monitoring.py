@@ -143,6 +143,7 @@ def _notes(outcomes: Sequence[Outcome[FileJob, Examined]]) -> Iterator[str]:
         if each.problem:
             yield f'{each.item.path}: {each.problem}'
         elif each.result is not None:
+            yield from map(str, each.result.warnings)
             yield from each.result.refused
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import json
 import re
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
+from robodyn_ros.description.child_process import child_command
 from robodyn_ros.errors import MalformedUrdf, Phrase, UnreadableSource
 
 LARGEST_SOURCE = 16 * 2**20
@@ -230,9 +229,7 @@ def _expanded_xacro(path: Path) -> bytes:
             'source', str(path), 'a URDF; for .xacro files, install the xacro package'
         )
     element = f'file {str(path)!r}'
-    # A process of its own can be ended whatever the file computes.
-    # Isolated, so that it imports nothing from the folder that it begins in.
-    command = [sys.executable, '-I', '-c', _EXPAND, str(path.absolute()), json.dumps(sys.path)]
+    command = child_command(_EXPAND, str(path.absolute()))
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as messages:
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=output, stderr=messages
@@ -262,12 +259,7 @@ def _expanded_xacro(path: Path) -> bytes:
 
 # What a file prints goes to the messages. The output is the XML alone, of a bounded size.
 _EXPAND = f"""
-import json, os, resource, sys
-sys.path[:] = json.loads(sys.argv[2])
-output = os.fdopen(os.dup(1), 'wb')
-os.dup2(2, 1)
-resource.setrlimit(resource.RLIMIT_FSIZE, ({LARGEST_SOURCE + 1}, {LARGEST_SOURCE + 1}))
-resource.setrlimit(resource.RLIMIT_AS, ({LARGEST_EXPANSION}, {LARGEST_EXPANSION}))
+limit({LARGEST_EXPANSION}, {LARGEST_SOURCE + 1}, {LONGEST_EXPANSION})
 import xacro
 try:
     content = xacro.process_file(sys.argv[1]).toxml(encoding='utf-8')

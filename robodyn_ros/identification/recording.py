@@ -34,6 +34,7 @@ from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.bag import OpenedBag, is_bag, opened_bag
 from robodyn_ros.motions.csv_text import of_another_separator
 from robodyn_ros.motions.possible_positions import PossiblePositions
+from robodyn_ros.motions.stamps import check_stamps_of_samples
 from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
@@ -58,10 +59,6 @@ _MOST_IMPOSSIBLE = 0.02
 # A bag may have each state twice; more samples of one stamp are those of a coarse clock.
 _MOST_REPEATED = 0.6
 _LEAST_SAMPLES = 2
-# Samples further apart [s] show no motion: stamps are in another unit.
-_LONGEST_STEP = 0.5
-# From sample to sample there is less in these units, at 5 Hz and more.
-_SLOWEST = {'ms': 200.0, 'us': 2e5}
 # A pause in the stamps that nothing is interpolated across: so many samples, and so long [s].
 _PAUSE_SAMPLES, _PAUSE = 10.0, 0.25
 _TIME = 'time'
@@ -392,7 +389,7 @@ def _usable_samples(
         message = f'{lost} of {len(stamps)} samples have the stamp of another and were dropped'
         findings.append(warning('stamps_repeated', 'time', lost, message))
     sound[sound] = kept
-    _check_unit_of_stamps(stamps[kept])
+    check_stamps_of_samples(stamps[kept])
     _check_jumps(joint_names, time[sound], position[sound])
     return sound, tuple(findings)
 
@@ -461,17 +458,6 @@ def _increasing(time: FloatArray) -> _BoolArray:
         kept[k] = True
         k = int(before[k])
     return kept
-
-
-def _check_unit_of_stamps(time: FloatArray) -> None:
-    step = float(np.median(np.diff(time))) if len(time) > 1 else 0.0
-    if step > _LONGEST_STEP:
-        unit = next((name for name, most in _SLOWEST.items() if step < most), 'ns')
-        raise MalformedData(
-            'time',
-            Phrase(f'{step:.4g} s from sample to sample, in the median'),
-            f'{_LONGEST_STEP:g} s at most, stamps in s; in {unit}?',
-        )
 
 
 def _check_jumps(joint_names: Sequence[str], time: FloatArray, position: FloatArray) -> None:

@@ -16,6 +16,7 @@ import numpy as np
 from robodyn_ros.description.records import Finding, warning
 from robodyn_ros.errors import MalformedData, Phrase
 from robodyn_ros.motions.possible_positions import OTHER_UNITS, UNIT_RATIOS, velocity_error
+from robodyn_ros.motions.stamps import CLOCKS
 from robodyn_ros.spatial import FloatArray
 
 # A lag that a driver's filter may have [s], as for the core's states, to which a difference adds
@@ -39,7 +40,6 @@ _NO_MOTION, _NOISES = 0.002, 5.0
 _STANDSTILL = 0.02  # rad/s or m/s
 # A position that changes by so much [rad or m] between two samples was counted from another turn.
 _TURN = 3.0
-_CLOCKS = {1e3: 'in ms?', 1e6: 'in us?', 1e9: 'in ns?'}
 
 
 def velocity_findings(
@@ -136,7 +136,7 @@ def _check_clock(factors: dict[int, float], moving: int) -> None:
         return
     factor = float(np.exp(np.mean(np.log(list(factors.values())))))
     question = next(
-        (words for unit, words in _CLOCKS.items() if abs(factor / unit - 1.0) < _UNANIMOUS), ''
+        (words for unit, words in CLOCKS.items() if abs(factor / unit - 1.0) < _UNANIMOUS), ''
     )
     if question or not (_unit_of(factor) or _unit_of(1.0 / factor)):
         raise MalformedData(

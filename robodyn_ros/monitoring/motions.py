@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from robodyn_ros.description.records import Finding
 from robodyn_ros.description.source import refuse_device
 from robodyn_ros.errors import InsufficientRecording, MalformedData, Phrase, RobodynError
 from robodyn_ros.identification import Identification, Recording
@@ -26,6 +27,7 @@ LONGEST, SHORTEST = 40.0, 4.0
 """How long the pieces are that one fit is made of [s]."""
 
 _STAND = 1.0  # s, after which another motion begins
+_LOOK = 0.5  # s, over which positions are compared with velocities of the standstill
 _TEMPERATURE = 'sensor_msgs/msg/Temperature'
 _SINCE_1990 = 6.3e8  # s; stamps before count from something else than 1970
 
@@ -71,13 +73,16 @@ class Examined:
     Attributes
     ----------
     motions : tuple of Motion
+    warnings : tuple of Finding
+        What is wrong with its samples.
     refused : tuple of str
-        What is wrong with it, and why pieces of it say nothing.
+        Why pieces of it say nothing.
     known : int
         How many motions of it had been counted before.
     """
 
     motions: tuple[Motion, ...]
+    warnings: tuple[Finding, ...] = ()
     refused: tuple[str, ...] = ()
     known: int = 0
 
@@ -141,11 +146,13 @@ def examined(
     ------
     NoSuchName
         A joint of the model is not recorded.
+    MalformedData
+        Velocities are in degrees or millimetres, or those of other joints.
     InsufficientRecording
         No motion of it says anything.
     """
     (recording,) = checked_recordings('recording', recording)
-    motions, refused = [], [str(x) for x in recording.findings if x.level == 'warning']
+    motions, refused = [], []
     pieces = cut_into_motions(recording.of_joints(found.model.joint_names))
     seen = 0
     for piece in pieces:
@@ -171,7 +178,8 @@ def examined(
         raise InsufficientRecording(
             'recording', Phrase('no motion'), f'one of {SHORTEST:g} s at least, the arm moving'
         )
-    return Examined(tuple(motions), tuple(refused), seen)
+    warnings = tuple(each for each in recording.findings if each.level == 'warning')
+    return Examined(tuple(motions), warnings, tuple(refused), seen)
 
 
 def is_date(stamp: float) -> bool:
@@ -197,6 +205,7 @@ class MotionCollector:
         self._names, self._least_step = joint_names, least_step
         self._samples: list[tuple[float, FloatArray]] = []
         self._moved = -np.inf
+        self._compared: tuple[float, FloatArray] | None = None
 
     def add(
         self, time: float, position: FloatArray, velocity: FloatArray, effort: FloatArray
@@ -209,18 +218,25 @@ class MotionCollector:
         time : float
             Its stamp [s]; one that goes back begins anew.
         position, velocity, effort : array, shape (n,)
-            [rad or m], [rad/s or m/s], the drives' unit. A sample that is not finite is left out.
+            [rad or m], [rad/s or m/s], the drives' unit. A sample is left out whose position or
+            effort is not finite. Velocities may be NaN, or wrong: positions, too, show a movement.
+
+        Raises
+        ------
+        RobodynError
+            The samples of the motion that is over are of no use, as ``Recording`` says.
         """
-        row = np.stack([position, velocity, effort])
-        if not np.isfinite(row).all():
+        if not np.isfinite([position, effort]).all():
             return None
+        row = np.stack([position, velocity, effort])
         samples = self._samples
         if samples and time < samples[-1][0]:
             self.forget()
             samples = self._samples
         if samples and time - samples[-1][0] < self._least_step:
             return None
-        if (np.abs(velocity) > STANDSTILL).any():
+        has_moved = self._has_moved(time, position)
+        if has_moved or (np.abs(velocity) > STANDSTILL).any():
             self._moved = time
         elif time - self._moved > _STAND:
             return self._finished()
@@ -233,6 +249,14 @@ class MotionCollector:
         """Drop what was collected."""
         self._samples, self._moved = [], -np.inf
 
+    def _has_moved(self, time: float, position: FloatArray) -> bool:
+        """Return whether positions changed since they were last compared, ``_LOOK`` ago."""
+        before, there = self._compared or (time, position)
+        elapsed = time - before
+        if self._compared is None or not 0.0 <= elapsed < _LOOK:
+            self._compared = time, position
+        return elapsed >= _LOOK and bool((np.abs(position - there) > STANDSTILL * elapsed).any())
+
     def _finished(self) -> Recording | None:
         samples = self._samples
         self.forget()
@@ -240,10 +264,7 @@ class MotionCollector:
             return None
         time = np.array([stamp for stamp, _ in samples])
         position, velocity, effort = np.moveaxis(np.array([row for _, row in samples]), 1, 0)
-        try:
-            return Recording(self._names, time, position, velocity, effort)
-        except RobodynError:  # no efforts, or hardly a sound sample
-            return None
+        return Recording(self._names, time, position, velocity, effort)
 
 
 class CommandedEfforts:

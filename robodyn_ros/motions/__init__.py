@@ -20,6 +20,7 @@ from robodyn_ros.motions.csv_text import motion_of_csv, table_as_csv
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import example_motion
 from robodyn_ros.motions.possible_positions import PossiblePositions
+from robodyn_ros.motions.stamps import check_stamps_of_motion
 
 __all__ = ['MotionSamples', 'example_motion', 'read_motion', 'table_as_csv']
 
@@ -45,8 +46,8 @@ def read_motion(
     UnreadableSource
         No such file, more than memory holds, or rosbags, which reads bags, is not installed.
     MalformedData
-        Joints are missing, times do not increase, a number is not finite, or a position or a
-        velocity is in degrees or millimetres.
+        Joints are missing, times do not increase or are not in seconds, a number is not finite, or
+        a position or a velocity is in degrees or millimetres.
     """
     path = user_path(checked_type('path', path, (str, Path), 'a path'))
     if not path.exists():
@@ -63,6 +64,8 @@ def read_motion(
                 raise UnreadableSource(
                     'motion', str(path), f'a readable CSV file ({error})'
                 ) from error
+        velocity = None if 'velocities' in motion.derived else motion.qd
+        check_stamps_of_motion(motion.time, motion.q, velocity)
         if isinstance(joints, RobotModel):
             possible = PossiblePositions.of(joints)
             possible.check('sample', motion.q)

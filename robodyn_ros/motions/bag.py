@@ -2,26 +2,27 @@
 """
 The joint states of a ROS bag, of ROS 1 or 2, opened by rosbags without ROS.
 
-What rosbags makes of a bag is held to the bag's size: a few kilobytes decompress to gigabytes, a
-hundred bytes of YAML expand to more, and a table of sqlite computes its columns; a bag of either
-would fill memory or never end.
+A few kilobytes may decompress to gigabytes, a hundred bytes of YAML expand to more, and a view of
+sqlite has rows without end. So rosbags reads in a process of its own, and what that may take is
+held to the bag's size.
 """
 
 from __future__ import annotations
 
-import sqlite3
-import threading
-from bz2 import BZ2Decompressor
+import json
+import os
+import subprocess
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
+from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from robodyn_ros.description.child_process import child_command
 from robodyn_ros.description.source import bytes_of_file
 from robodyn_ros.description.yaml import check_yaml
 from robodyn_ros.errors import MalformedData, Phrase, RobodynError, UnreadableSource
@@ -30,12 +31,13 @@ from robodyn_ros.motions.motion_samples import MotionSamples
 BAG_SUFFIXES = ('.bag', '.db3', '.mcap')
 # What a bag may decompress to: so many bytes, and so many times its size beyond.
 SMALL, RATIO = 2**28, 200
+# What may be computed for it: so long [s], and so long for each of its bytes.
+SECONDS, SECONDS_OF_BYTE = 20.0, 1e-5
 _TYPE = 'sensor_msgs/msg/JointState'
 _NANOSECOND = 1e-9
 _LARGEST_METADATA = 2**24  # bytes
-_STEP = 2**20  # bytes
-_TABLES = ('messages', 'topics', 'schema', 'message_definitions')
-_one_at_a_time = threading.RLock()  # rosbags' functions are everybody's
+_BATCH = 2**20  # bytes of messages that come together
+_ROOM = 2**26  # bytes that rosbags takes whatever the bag is
 
 
 def is_bag(path: Path) -> bool:
@@ -78,6 +80,13 @@ def motion_of_bag(path: Path, joint_names: Sequence[str], topic: str | None) -> 
     )
 
 
+class Connection(NamedTuple):
+    """A topic of a bag, and the type of its messages."""
+
+    topic: str
+    msgtype: str
+
+
 @dataclass(frozen=True)
 class OpenedBag:
     """
@@ -88,15 +97,15 @@ class OpenedBag:
 
     Parameters
     ----------
-    connections : sequence of rosbags' Connection
+    connections : sequence of Connection
     messages : callable
         (connections) to tuples of connection, time of receipt [ns] and serialised message.
     deserialize : callable
         (serialised message, type) to the message.
     """
 
-    connections: Sequence[Any]
-    messages: Callable[..., Iterator[tuple[Any, int, bytes]]]
+    connections: Sequence[Connection]
+    messages: Callable[..., Iterator[tuple[Connection, int, bytes]]]
     deserialize: Callable[[bytes, str], Any]
 
 
@@ -112,7 +121,6 @@ def opened_bag(path: Path) -> Iterator[OpenedBag]:
         is in proportion to its size, or rosbags is not installed.
     """
     try:
-        from rosbags import rosbag1, rosbag2
         from rosbags.typesys import Stores, get_typestore
 
         if (metadata := path / 'metadata.yaml').is_file():
@@ -120,16 +128,19 @@ def opened_bag(path: Path) -> Iterator[OpenedBag]:
         is_of_ros1 = path.suffix == '.bag'
         types = get_typestore(Stores.ROS1_NOETIC if is_of_ros1 else Stores.LATEST)
         deserialize = types.deserialize_ros1 if is_of_ros1 else types.deserialize_cdr
-        with _bounded(path), (rosbag1 if is_of_ros1 else rosbag2).Reader(path) as reader:
+        with _reading(path, 'rosbag1' if is_of_ros1 else 'rosbag2') as reader:
             yield OpenedBag(reader.connections, reader.messages, deserialize)
     except RobodynError:
         raise
-    except ImportError as error:  # not installed, or older than what it is _bounded by
+    except ImportError as error:
         remedy = f"pip install 'rosbags>=0.11.9' ({error})"
         raise UnreadableSource('bag', str(path), remedy) from error
-    except Exception as error:  # a damaged file makes anything of itself, MemoryError included
-        words = f'{type(error).__name__}: {error}'.removesuffix(': ')
-        raise UnreadableSource('bag', str(path), f'a whole ROS bag ({words})') from error
+    except Exception as error:  # a damaged message makes anything of itself
+        raise _damaged(path, f'{type(error).__name__}: {error}'.removesuffix(': ')) from error
+
+
+def _damaged(path: Path, words: str) -> UnreadableSource:
+    return UnreadableSource('bag', str(path), f'a whole ROS bag ({words})')
 
 
 def _samples(
@@ -159,153 +170,169 @@ def _samples(
             yield time, [q for q, _ in state], [qd for _, qd in state]
 
 
-# --- rosbags, held to the bag's size -------------------------------------------------------------
+# --- rosbags, in a process of its own ------------------------------------------------------------
 
 
 @contextmanager
-def _bounded(path: Path) -> Iterator[None]:
+def _reading(path: Path, package: str) -> Iterator[_Reader]:
+    """Give what a package of rosbags reads of a bag, while its process lives."""
+    files = list(path.iterdir()) if path.is_dir() else [path]
+    for each in files:
+        if each.exists() and not (each.is_file() or each.is_dir()):
+            raise UnreadableSource('bag', str(each), 'a file: this is a device or a pipe')
+    size = sum(each.stat().st_size for each in files if each.is_file())
+    most = SMALL + RATIO * size
+    seconds = SECONDS + SECONDS_OF_BYTE * size
+    refusal = UnreadableSource(
+        f'bag {str(path)!r}',
+        Phrase(f'over {most} bytes once it is decompressed, or {seconds:.0f} s to read'),
+        'a whole ROS bag, in proportion to its size',
+    )
+    # Each of the files may be decompressed to one of its own.
+    limits = _ROOM + most, most // max(1, len(files)), seconds
+    with TemporaryDirectory(prefix='robodyn_bag_', ignore_cleanup_errors=True) as folder:
+        given = json.dumps([package, str(path.absolute()), folder, limits, _BATCH])
+        with subprocess.Popen(
+            child_command(_READ, given),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            try:
+                yield _Reader(process, path, most, refusal)
+            finally:
+                process.kill()
+
+
+class _Reader:
     """
-    Have rosbags decompress no more than is in proportion, and no YAML that grows, while within.
+    What the process sends of a bag.
 
     Parameters
     ----------
+    process : Popen
     path : Path
-        The bag's folder or file.
+    most : int
+        Bytes that it may send.
+    beyond : UnreadableSource
+        Raised where they are more, or the process has no memory left or ended.
+
+    Attributes
+    ----------
+    connections : sequence of Connection
 
     Raises
     ------
     UnreadableSource
-        It decompresses to more than ``SMALL`` and ``RATIO`` times its size, or computes rows.
-    yaml.YAMLError
-        A topic's quality of service is YAML that ``check_yaml`` refuses.
-    """
-    from rosbags.rosbag1 import reader as of_ros1
-    from rosbags.rosbag2 import reader, storage_mcap, storage_sqlite3
-    from rosbags.rosbag2.storage_mcap import zstd  # which stays
-
-    files = [each for each in path.rglob('*') if each.is_file()] if path.is_dir() else [path]
-    expansion = _Expansion(sum(file.stat().st_size for file in files))
-    lz4 = import_module('lz4.frame').LZ4FrameDecompressor  # a requirement of rosbags
-    parse_qos, open_database = storage_mcap.parse_qos, storage_sqlite3.Sqlite3Reader.open
-
-    def checked_qos(given: Any) -> Any:
-        if isinstance(given, str):
-            check_yaml(given)
-        return parse_qos(given)
-
-    def open_checked(database: Any) -> None:
-        _check_columns(Path(database.path))
-        open_database(database)
-
-    mcap = {'': None, 'lz4': lz4, 'zstd': zstd.ZstdDecompressor}
-    ros1 = {'none': None, 'bz2': BZ2Decompressor, 'lz4': lz4}
-    with _one_at_a_time, ExitStack() as stack:
-        for owner, name, value in (
-            (storage_mcap, 'DECOMPRESSORS', {k: expansion.of(made) for k, made in mcap.items()}),
-            (storage_mcap, 'parse_qos', checked_qos),
-            (storage_sqlite3, 'parse_qos', checked_qos),
-            (storage_sqlite3.Sqlite3Reader, 'open', open_checked),
-            (of_ros1, 'decompressors', {k: expansion.of(made) for k, made in ros1.items()}),
-            (reader, 'zstd', _Zstd(expansion, zstd)),
-        ):
-            stack.callback(setattr, owner, name, getattr(owner, name))
-            setattr(owner, name, value)
-        yield
-
-
-class _Expansion:
-    """
-    Counts what a bag decompresses to, and refuses what is beyond proportion.
-
-    Parameters
-    ----------
-    size : int
-        Of the bag [bytes].
+        The bag is damaged, or out of proportion.
     """
 
-    def __init__(self, size: int) -> None:
-        self._most = self._left = SMALL + RATIO * size
+    def __init__(
+        self, process: subprocess.Popen[bytes], path: Path, most: int, beyond: UnreadableSource
+    ) -> None:
+        assert process.stdin is not None and process.stdout is not None
+        self._requests, self._answers = process.stdin.fileno(), process.stdout
+        self._path, self._left, self._beyond = path, most, beyond
+        self._numbers = count()
+        self.connections = [Connection(*each) for each in self._answer()]
 
-    def check(self, size: int) -> None:
-        """
-        Look whether so many bytes more are in proportion.
+    def messages(
+        self, connections: Sequence[Connection] = ()
+    ) -> Iterator[tuple[Connection, int, bytes]]:
+        """Yield connection, time of receipt [ns] and serialised message; of all, if none given."""
+        request = json.dumps([next(self._numbers), connections]).encode() + b'\n'
+        while True:
+            try:
+                os.write(self._requests, request)
+            except BrokenPipeError:
+                raise self._beyond from None
+            batch = self._answer()
+            if not batch:
+                return
+            # All of them at once: another request may come before the last is asked for.
+            contents = [self._bytes(size) for _, _, size in batch]
+            for (connection, received, _), content in zip(batch, contents, strict=True):
+                yield self.connections[connection], received, content
 
-        Raises
-        ------
-        UnreadableSource
-        """
-        if size > self._left:
-            raise UnreadableSource(
-                'bag',
-                Phrase(f'over {self._most} bytes once it is decompressed'),
-                'one in proportion',
-            )
+    def _answer(self) -> list[Any]:
+        """Return the next line of JSON, which is no error."""
+        line = self._answers.readline(self._left + 1)
+        self._left -= len(line)
+        if not line.endswith(b'\n') or self._left < 0:
+            raise self._beyond
+        words, answer = json.loads(line)
+        if words is None:
+            raise self._beyond
+        if words:
+            raise _damaged(self._path, words)
+        return list(answer)
 
-    def count(self, size: int) -> None:
-        """Take so many bytes from what is left, which ``check`` allows."""
-        self.check(size)
+    def _bytes(self, size: int) -> bytes:
         self._left -= size
-
-    def of(self, made: Callable[[], Any] | None) -> Callable[..., bytes]:
-        """
-        Return a function that decompresses data whole, of a declared size if one is given.
-
-        Parameters
-        ----------
-        made : callable or None
-            Returns a decompressor as those of ``bz2`` are; None: nothing is compressed.
-        """
-
-        def decompressed(data: bytes, declared: int = 0) -> bytes:
-            if made is None:
-                self.count(len(data))
-                return data
-            self.check(declared)
-            parts = []
-            while data:
-                decompressor, step = made(), _STEP + 4 * len(data)
-                while not decompressor.eof:
-                    part = decompressor.decompress(data, step)
-                    if not part and decompressor.needs_input and not decompressor.eof:
-                        raise EOFError('compressed data end too soon')
-                    self.count(len(part))
-                    parts.append(part)
-                    data = b''
-                data = decompressor.unused_data or b''
-            return b''.join(parts)
-
-        return decompressed
+        content = self._answers.read(size) if self._left >= 0 else b''
+        if len(content) < size:
+            raise self._beyond
+        return content
 
 
-class _Zstd(SimpleNamespace):
-    """The two functions of rosbags' zstd that a folder is read by, counted."""
+# Answers are lines of JSON: what is wrong, null where it is a limit, and what was asked for. The
+# bytes of messages follow theirs. A thread takes the requests, to end when there are no more.
+_READ = """
+import errno, queue, shutil, tempfile, threading
+from pathlib import Path
 
-    def __init__(self, expansion: _Expansion, module: Any) -> None:
-        super().__init__(decompress=expansion.of(module.ZstdDecompressor))
-        self._expansion = expansion
-        self._module = module
-
-    @contextmanager
-    def open(self, file: Any, mode: str) -> Iterator[SimpleNamespace]:
-        """Give a file that is read decompressed."""
-        with self._module.open(file, mode) as opened:
-
-            def read(size: int) -> bytes:
-                part = opened.read(size)
-                self._expansion.count(len(part))
-                return part
-
-            yield SimpleNamespace(read=read)
+package, path, folder, limits, largest = json.loads(sys.argv[1])
+requests = queue.SimpleQueue()
 
 
-def _check_columns(file: Path) -> None:
-    """Refuse a database whose rows are computed as they are read, and may be of any size."""
-    with closing(sqlite3.connect(f'{file.absolute().as_uri()}?immutable=1', uri=True)) as database:
-        for table in _TABLES:
-            for column in database.execute(f'PRAGMA table_xinfo({table})'):
-                if column[-1]:
-                    raise UnreadableSource(
-                        'bag',
-                        Phrase(f'column {column[1]!r} of {table}, which is computed'),
-                        'stored rows',
-                    )
+def take_requests():
+    for line in sys.stdin.buffer:
+        requests.put(json.loads(line))
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
+
+
+def answer(words, what):
+    output.write(json.dumps([words, what]).encode() + b'\\n')
+
+
+def is_limit(error):
+    return error is not None and (
+        # Of Python and of apsw, whose IOError is, as EFBIG, of the limit on files.
+        type(error).__name__ in ('MemoryError', 'NoMemError', 'TooBigError', 'IOError')
+        or getattr(error, 'errno', None) == errno.EFBIG
+        or is_limit(error.__cause__ or error.__context__)
+    )
+
+
+threading.Thread(target=take_requests, daemon=True).start()
+tempfile.tempdir = folder
+try:
+    from rosbags import rosbag1, rosbag2
+
+    limit(*limits)
+    with {'rosbag1': rosbag1, 'rosbag2': rosbag2}[package].Reader(Path(path)) as reader:
+        kinds = list(dict.fromkeys((x.topic, x.msgtype) for x in reader.connections))
+        answer('', kinds)
+        running = {}
+        while True:
+            output.flush()
+            number, wanted = requests.get()
+            if number not in running:
+                wanted = [x for x in reader.connections if [x.topic, x.msgtype] in wanted]
+                running[number] = reader.messages(connections=wanted)
+            heads, contents, size = [], [], 0
+            for connection, received, content in running[number]:
+                kind = kinds.index((connection.topic, connection.msgtype))
+                heads.append((kind, received, len(content)))
+                contents.append(content)
+                size += 64 + len(content)
+                if size > largest:
+                    break
+            answer('', heads)
+            output.writelines(contents)
+except BaseException as error:
+    words = f'{type(error).__name__}: {error}'.removesuffix(': ')
+    answer(None if is_limit(error) else words[:2000], [])
+    output.flush()
+"""

@@ -9,6 +9,7 @@ import numpy as np
 
 from robodyn_ros.errors import MalformedData, Phrase, RobodynError, shown
 from robodyn_ros.model import RobotModel, position_unit, possible_range
+from robodyn_ros.motions.stamps import velocity_ratios
 from robodyn_ros.spatial import FloatArray
 
 _MOST_TOLD = 3  # joints
@@ -145,13 +146,7 @@ class PossiblePositions:
         """
         if len(time) < 2:
             return
-        steps = np.diff(time)[:, None]
-        with np.errstate(over='ignore', invalid='ignore'):
-            way = np.cumsum(0.5 * (velocities[1:] + velocities[:-1]) * steps, axis=0)
-            moved = positions[1:] - positions[:1]
-            way, moved = way - way.mean(axis=0), moved - moved.mean(axis=0)
-            squares = (moved**2).sum(axis=0)
-            ratio = (way * moved).sum(axis=0) / np.where(squares > 0.0, squares, np.inf)
+        ratio = velocity_ratios(time, positions, velocities)
         for joint, slides in enumerate(self.prismatic):
             low, high = UNIT_RATIOS[bool(slides)]
             if low < ratio[joint] < high:

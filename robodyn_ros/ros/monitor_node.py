@@ -84,6 +84,8 @@ class MonitorNode(PlainlySpoken, Node):
             self._motions = list(before.motions)
         self._condition: Condition = condition(found, self._motions)
         self._refused, self._refusals, self._contacts = '', 0, 0
+        self._wrong: dict[str, str] = {}  # samples of the last motion: by element, what it is
+        self._logged: set[str] = set()
         self._in_contact = False
         self._collector = MotionCollector(names, LEAST_STEP)
         self._heard: dict[str, tuple[float, float, float]] = {}
@@ -174,20 +176,22 @@ class MonitorNode(PlainlySpoken, Node):
     def _collect(
         self, stamp: float, position: FloatArray, velocity: FloatArray, effort: FloatArray
     ) -> None:
-        motion = self._collector.add(stamp, position, velocity, effort)
-        if motion is not None:
-            self._examine(motion)
+        try:
+            motion = self._collector.add(stamp, position, velocity, effort)
+            if motion is not None:
+                self._examine(motion)
+        except RobodynError as error:
+            self._refused, self._refusals = str(error), self._refusals + 1
+            if isinstance(error, MalformedData):
+                self._warn({error.element: str(error)})
 
     def _examine(self, recording: Recording) -> None:
         given = self._given
         started = given['started'] or float('nan')
         clock = Clock(0.0, started, tuple(self._temperatures))
         known = {each.terms.digest for each in self._motions[-100:]}
-        try:
-            told = examined(self._found, recording, 'live', clock, known)
-        except RobodynError as error:
-            self._refused, self._refusals = str(error), self._refusals + 1
-            return
+        told = examined(self._found, recording, 'live', clock, known)
+        self._warn({f'{each.code} of {each.element}': str(each) for each in told.warnings})
         for words in told.refused:
             self._refused, self._refusals = words, self._refusals + 1
         if not told.motions:
@@ -207,9 +211,17 @@ class MonitorNode(PlainlySpoken, Node):
             if finding.code + finding.element not in before:
                 self.get_logger().warning(str(finding))
 
+    def _warn(self, wrong: dict[str, str]) -> None:
+        """Take what is wrong with the samples of a motion; the log has each once."""
+        new = [words for element, words in wrong.items() if element not in self._logged]
+        if new:
+            self.get_logger().warning('; '.join(new))
+        self._wrong = wrong
+        self._logged |= wrong.keys()
+
     def _report(self) -> None:
         now = self._condition
-        warnings = [each for each in now.findings if each.level == 'warning']
+        warnings = [*self._wrong.values(), *(x for x in now.findings if x.level == 'warning')]
         level = DiagnosticStatus.WARN if warnings else DiagnosticStatus.OK
         words = '; '.join(map(str, warnings or now.findings))
         facts: dict[str, object] = {
@@ -217,12 +229,12 @@ class MonitorNode(PlainlySpoken, Node):
             'contacts': self._contacts,
             'motions_refused': self._refusals,
             'last_refusal': self._refused,
-            'payload_kg': f'{now.payload:+.3f} ± {now.payload_deviation:.3f}',
+            'payload_kg': _measured(now.payload, now.payload_deviation, 3),
         }
         for name, value, deviation in zip(
             now.joint_names, 100 * now.friction, 100 * now.friction_deviation
         ):
-            facts[f'friction_{name}_percent'] = f'{value:+.1f} ± {deviation:.1f}'
+            facts[f'friction_{name}_percent'] = _measured(value, deviation, 1)
         for k, finding in enumerate(now.findings):
             facts[f'finding_{k + 1}'] = finding.message
         name = self.get_fully_qualified_name().lstrip('/')
@@ -236,6 +248,12 @@ class MonitorNode(PlainlySpoken, Node):
         message = DiagnosticArray(status=[status])
         message.header.stamp = self.get_clock().now().to_msg()
         self._diagnostics.publish(message)
+
+
+def _measured(value: float, deviation: float, decimals: int) -> str:
+    if not np.isfinite([value, deviation]).all():
+        return 'unknown'
+    return f'{value:+.{decimals}f} ± {deviation:.{decimals}f}'
 
 
 def run(args: Sequence[str] | None = None) -> int:

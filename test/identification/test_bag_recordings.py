@@ -114,7 +114,7 @@ def test_whatever_is_damaged_of_a_bag_it_is_read_or_refused(arm, recording, stor
     (file,) = (path for path in folder.iterdir() if path.suffix in ('.mcap', '.db3'))
     whole, generator = file.read_bytes(), np.random.default_rng(1)
     refused = 0
-    for _ in range(100):
+    for _ in range(25):
         damaged = bytearray(whole)
         if generator.random() < 0.3:
             del damaged[generator.integers(len(damaged)) :]
@@ -126,7 +126,7 @@ def test_whatever_is_damaged_of_a_bag_it_is_read_or_refused(arm, recording, stor
             read_motion(file, recording.joint_names)
         except RobodynError:
             refused += 1
-    assert 0 < refused < 100
+    assert 0 < refused < 25
 
 
 def test_metadata_of_a_bag_with_aliases_is_refused(arm, recording, tmp_path):

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
+from types import SimpleNamespace
 
 import domains
 import numpy as np
 import pytest
 import rclpy
 from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticArray
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
@@ -139,6 +141,40 @@ def test_each_motion_is_appended_and_reported_when_it_is_over(rig, arm):
     assert any(key.startswith('friction_') for key in facts)
 
 
+def test_before_the_first_motion_what_is_not_known_is_said_to_be_unknown(rig):
+    rig.until(lambda: rig.reports)
+    status = rig.reports[-1]
+    facts = {each.key: each.value for each in status.values}
+    assert facts['payload_kg'] == 'unknown'
+    assert {value for key, value in facts.items() if key.startswith('friction_')} == {'unknown'}
+    assert not any('nan' in words.lower() for words in (status.message, *facts.values()))
+
+
+@pytest.mark.longer
+def test_velocities_that_are_not_of_the_positions_are_warned_of_while_they_come(rig, arm):
+    logged = []
+    rig.monitor.get_logger = lambda: type(
+        'Logger', (), {'warning': lambda _, x: logged.append(x)}
+    )()
+    recording = arm.recording(50, 8.0, rate=100.0)
+
+    def status_after(start, velocity):
+        known = len(rig.motions())
+        rig.move(replace(recording, velocity=velocity), start)
+        rig.until(lambda: len(rig.motions()) > known)
+        rig.reports.clear()
+        rig.until(lambda: rig.reports)
+        return rig.reports[-1]
+
+    for start in (1000.0, 1100.0):
+        status = status_after(start, -recording.velocity * [1.0, start / 1000.0, 1.0])
+        assert status.level == DiagnosticStatus.WARN
+        assert "velocity of joint 'j1' has the wrong sign" in status.message
+    assert len(logged) == 1 and logged[0].count('has the wrong sign') == 3
+    assert np.abs(rig.motions()[0].terms.friction).max() < 0.2
+    assert status_after(1200.0, recording.velocity * 0.999).level == DiagnosticStatus.OK
+
+
 def test_where_joint_states_have_no_efforts_those_are_taken_that_the_node_commands(
     tmp_path, found, arm
 ):
@@ -177,9 +213,19 @@ def test_samples_within_a_contact_are_left_out(rig, arm):
 def test_a_motion_that_says_nothing_is_counted_and_nothing_is_written(rig, arm):
     recording = arm.recording(53, 8.0, rate=100.0)
     rig.move(recording, 1000.0, effort=0.0 * recording.effort)
-    for _ in range(50):
-        rig.executor.spin_once(timeout_sec=0.02)
+    rig.until(lambda: facts_of(rig).get('motions_refused') == '1')
+    assert 'effort: zero in all samples' in facts_of(rig)['last_refusal']
+    assert rig.reports[-1].level == DiagnosticStatus.OK
+    impossible = SimpleNamespace(**{**vars(recording), 'velocity': 900.0 * recording.velocity})
+    rig.move(impossible, 1100.0)
+    rig.until(lambda: facts_of(rig).get('motions_refused') == '2')
+    assert 'velocity of joint' in rig.reports[-1].message
+    assert rig.reports[-1].level == DiagnosticStatus.WARN
     assert rig.motions() == ()
+
+
+def facts_of(rig):
+    return {each.key: each.value for each in rig.reports[-1].values} if rig.reports else {}
 
 
 @pytest.mark.parametrize('wrong', [{'model': ''}, {'model': '/nowhere.yaml'}, {'efforts': 'x'}])
