@@ -30,7 +30,7 @@ GIGABYTES = 3 * 2**30
 MAGIC = b'\x89MCAP0\r\n'
 # Reads a bag, and prints what it is refused for, and the most memory [bytes] that was taken.
 CHILD = """
-import resource, sys
+import re, resource, sys
 from pathlib import Path
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.motions import read_motion
@@ -38,8 +38,9 @@ try:
     read_motion(Path(sys.argv[1]), ('a', 'b'))
 except RobodynError as error:
     print(error)
-whose = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
-print(1024 * max(resource.getrusage(each).ru_maxrss for each in whose))
+# Its own without that of the process which it was forked from.
+own = int(re.search(r'VmHWM:\\s*(\\d+) kB', Path('/proc/self/status').read_text())[1])
+print(1024 * max(own, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
 """
 
 

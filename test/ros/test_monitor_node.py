@@ -169,8 +169,8 @@ def test_velocities_that_are_not_of_the_positions_are_warned_of_while_they_come(
     for start in (1000.0, 1100.0):
         status = status_after(start, -recording.velocity * [1.0, start / 1000.0, 1.0])
         assert status.level == DiagnosticStatus.WARN
-        assert "velocity of joint 'j1' has the wrong sign" in status.message
-    assert len(logged) == 1 and logged[0].count('has the wrong sign') == 3
+        assert "velocity of joint 'j1' (and of 'j2', 'j3') has the wrong sign" in status.message
+    assert len(logged) == 1 and 'has the wrong sign' in logged[0]
     assert np.abs(rig.motions()[0].terms.friction).max() < 0.2
     assert status_after(1200.0, recording.velocity * 0.999).level == DiagnosticStatus.OK
 
