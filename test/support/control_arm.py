@@ -191,13 +191,14 @@ def torque_parts(law, continuous=CONTINUOUS):
     return parts
 
 
-def at_middle(pipeline, q, qd, reference, period):
+def at_middle(pipeline, q, qd, reference, period, before=None):
     """
     Return state and reference half a period [s] later, for which the law's torque is computed.
 
-    Along the motion that is followed, with the errors of now and the period's mean acceleration.
+    Along the motion that is followed, with the errors of now and the period's mean acceleration;
+    along that of before the cycle, if it was dropped when a law that needs none had come in.
     """
-    followed = pipeline._core.followed
+    followed = pipeline._core.followed or before
     if reference is None or followed is None or not period > 0.0:
         return q, qd, reference
     after = ReferenceState(*followed.sample(pipeline.state.time + period))
