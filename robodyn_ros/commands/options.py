@@ -98,7 +98,10 @@ PerJoint = Annotated[tuple[tuple[str, float], ...], _JointNumber()]
 _HELP = {
     'json': ('', 'Print JSON.'),
     'topic': ('', "Topic of a bag; not given: the one of the arm's joint states."),
-    'motion': ('', "CSV file or bag; not given: one within the arm's limits."),
+    'motion': (
+        '',
+        "CSV file, bag, or trajectory in YAML; not given: one within the arm's limits.",
+    ),
     'cutoff': ('HZ', 'Low-pass a measured motion before deriving it.'),
     'effort_scale': (
         'FACTOR',

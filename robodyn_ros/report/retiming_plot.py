@@ -31,7 +31,7 @@ _HATCHES = dict(zip(LIMITS, ('', '////', '....'), strict=True))
 
 def save_retiming_plot(
     motion: TimedMotion,
-    given: Cubics,
+    given: Cubics | None,
     torque: ReferenceTorque,
     limits: TimingLimits,
     path: Path,
@@ -42,8 +42,8 @@ def save_retiming_plot(
     Parameters
     ----------
     motion : TimedMotion
-    given : Cubics
-        The motion before.
+    given : Cubics or None
+        The motion before; None: it had no times.
     torque : ReferenceTorque
     limits : TimingLimits
     path : Path
@@ -51,13 +51,14 @@ def save_retiming_plot(
     """
 
     def draw(figure: Figure) -> None:
-        before, after, binds = figure.subplots(
-            3, 1, gridspec_kw={'height_ratios': (1.0, 1.0, 0.55)}
-        )
-        binds.sharex(after)
         cubics = Cubics(motion.time, motion.position, motion.velocity)
+        drawn = [('before', given), ('after', cubics)] if given else [('after', cubics)]
+        ratios = (*(1.0 for _ in drawn), 0.55)
+        *curves, binds = figure.subplots(len(ratios), 1, gridspec_kw={'height_ratios': ratios})
+        after = curves[-1]
+        binds.sharex(after)
         names = motion.joint_names
-        for axes, what, shown in ((before, 'before', given), (after, 'after', cubics)):
+        for axes, (what, shown) in zip(curves, drawn, strict=True):
             share = torque_of(torque, shown.states(_PLACES)) / limits.effort
             _draw(axes, names, shown, share)
             axes.set_title(f'{what}: {shown.duration:.3f} s')

@@ -26,10 +26,7 @@ OPTIONS = {
     'structure': 'ARM --tolerance',
     'ratios': 'ARM --by --map --output --over --resolution --rotor-inertia -o',
     'split': 'ARM --cutoff --fraction --motion --topic',
-    'torque': (
-        'ARM --cutoff --error-bound --friction --method --output --rotor-inertia --topic '
-        '--trajectory -o'
-    ),
+    'torque': 'ARM --cutoff --error-bound --friction --method --output --rotor-inertia --topic -o',
     'simulate': (
         'ARM --cutoff --ignore-effort-limits --kd --kp --law --motion --output '
         '--rotor-inertia --time-step --topic -o'
@@ -72,7 +69,7 @@ OPTIONS = {
     'node': '',
 }
 KEYS: dict[str, str] = {
-    'torque --trajectory': (
+    'torque of a trajectory': (
         'accelerations effort inserted joint_names largest_error largest_torque notes '
         'positions time velocities'
     ),
@@ -186,7 +183,7 @@ CALLS = {
     'ratios --map': ('ratios', 'arm.urdf', '--map', 'j2', '--resolution', '3'),
     'split': ('split', 'arm.urdf', '--motion', 'motion.csv'),
     'torque': ('torque', 'arm.urdf', 'motion.csv'),
-    'torque --trajectory': ('torque', PUMA, 'puma.yaml', '--trajectory'),
+    'torque of a trajectory': ('torque', PUMA, 'puma.yaml'),
     'simulate': ('simulate', PUMA, '-o', 'simulated.csv'),
     'retime': (
         'retime',
