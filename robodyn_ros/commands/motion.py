@@ -11,6 +11,7 @@ from typing import Any, Literal
 import click
 import numpy as np
 
+from robodyn_ros.commands.drive_limits import limits_of, refuse_unknown
 from robodyn_ros.commands.options import (
     Answer,
     ArmWithRotors,
@@ -81,6 +82,7 @@ def torque(
     friction: bool = False,
     topic: str | None = None,
     cutoff: float | None = None,
+    effort_limit: PerJoint = (),
     error_bound: PerJoint = (),
 ) -> Answer:
     """
@@ -111,9 +113,11 @@ def torque(
     found: tuple[dict[str, Any], str, _Torques, str]
     refuse_options_of_samples(motion, topic, cutoff)
     if is_trajectory_file(motion):
-        found = _with_effort(model, motion, method, friction, error_bound, output)
-    elif error_bound:
-        raise click.UsageError('--error-bound is for a trajectory in YAML')
+        given = trajectory_of_file(motion)
+        settings = _filling_settings(model, effort_limit, error_bound)
+        found = _with_effort(model, given, method, friction, settings, output)
+    elif error_bound or effort_limit:
+        raise click.UsageError('--error-bound and --effort-limit are for a trajectory in YAML')
     else:
         found = _of_motion(model, motion, topic, cutoff, method, friction)
     if not friction and (model.viscous_friction.any() or model.coulomb_friction.any()):
@@ -289,19 +293,18 @@ def _of_motion(
 
 def _with_effort(
     model: RobotModel,
-    path: Path,
+    trajectory: Trajectory,
     method: Method,
     friction: bool,
-    error_bound: PerJoint,
+    settings: FeedforwardSettings,
     output: Path | None,
 ) -> tuple[dict[str, Any], str, _Torques, str]:
     """Return the same of a trajectory, with the torques as its effort."""
-    trajectory = trajectory_of_file(path)
     torque = replace(
         ReferenceTorque.of(model, ControlSettings(terms_friction=friction)),
         inverse_dynamics=partial(inverse_dynamics, model, method=method),
     )
-    filled = with_feedforward_efforts(trajectory, torque, _filling_settings(model, error_bound))
+    filled = with_feedforward_efforts(trajectory, torque, settings)
     for note in filled.notes:
         click.echo(note, err=True)
     rows = rows_of(filled.trajectory)
@@ -337,17 +340,14 @@ def rows_of(trajectory: Trajectory) -> TrajectoryRows:
     )
 
 
-def _filling_settings(model: RobotModel, error_bound: PerJoint) -> FeedforwardSettings:
-    limits = known_effort_limits(model)
+def _filling_settings(
+    model: RobotModel, effort_limit: PerJoint, error_bound: PerJoint
+) -> FeedforwardSettings:
+    limits = limits_of(effort_limit, model, '--effort-limit', model.effort_limits)
     default = ERROR_FRACTION * limits
     given = of_joints(error_bound, model, '--error-bound', default)
     bound = np.full(model.n, default if given is None else given)
     if not (bound > 0.0).all():
         raise click.UsageError('--error-bound: each more than zero')
-    for name, most in zip(model.joint_names, bound):
-        if not np.isfinite(most):
-            raise click.UsageError(
-                f'joint {name!r} has no effort limit: --error-bound says how far the torque '
-                'between two points may be off'
-            )
+    refuse_unknown(model, bound, otherwise='--error-bound')
     return FeedforwardSettings(limits, bound, np.ones(model.n))

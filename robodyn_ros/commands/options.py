@@ -140,6 +140,11 @@ _HELP = {
         'X Y Z',
         "Gravity [m/s²] in the base link's axes; not given: 9.81 down the root's z axis.",
     ),
+    'effort_limit': (
+        'LIMIT',
+        "Instead of the URDF's [N m or N]: JOINT=LIMIT, or one for each in chain order; "
+        'one for all only lowers them.',
+    ),
     'rotor_inertia': (
         'JOINT=INERTIA',
         'Inertia of a drive reflected to its joint, gear ratio squared times rotor [kg m² or kg]; '

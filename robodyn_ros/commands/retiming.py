@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import numpy as np
 
+from robodyn_ros.commands.drive_limits import ROTORS, limits_of, refuse_unknown
 from robodyn_ros.commands.motion import (
     beside_file,
     columns_of,
@@ -33,7 +35,6 @@ from robodyn_ros.control.timed_motion import TimedMotion, TimingLimits, positive
 from robodyn_ros.identification import Identification
 from robodyn_ros.model import Payload
 from robodyn_ros.motions import table_as_csv
-from robodyn_ros.motions.point_to_point import known_effort_limits
 from robodyn_ros.motions.trajectory_yaml import trajectory_as_yaml
 from robodyn_ros.record import Record, table_of
 from robodyn_ros.report.drawing import imported_matplotlib
@@ -118,12 +119,10 @@ def retime(
         standard output.
     margin :
         Part of the effort limits that is left to a controller.
-    effort_limit : LIMIT
-        Instead of the URDF's [N m or N].
     rms_limit : LIMIT
         Of the effort over the motion [N m or N].
     velocity_limit : LIMIT
-        Instead of the URDF's [rad/s or m/s].
+        Instead of the URDF's [rad/s or m/s]; one for all only lowers them.
     acceleration_limit : LIMIT
         [rad/s² or m/s²]
     jerk_limit : LIMIT
@@ -145,14 +144,18 @@ def retime(
     model = arm.model
     if identified is not None:
         model = Identification.load(identified).applied_to(model)
+    effort = limits_of(effort_limit, model, '--effort-limit', model.effort_limits)
+    acceleration = of_joints(acceleration_limit, model, '--acceleration-limit')
+    if acceleration is None:
+        refuse_unknown(model, effort, otherwise='--acceleration-limit')
     if payload is not None:
         model = model.with_payload(Payload(payload))
     torque = ReferenceTorque.of(model, torque=RigidBodyTorque('newton_euler'))
     limits = TimingLimits.of(
         model,
-        of_joints(effort_limit, model, '--effort-limit', known_effort_limits(model)),
-        of_joints(velocity_limit, model, '--velocity-limit', model.velocity_limits),
-        of_joints(acceleration_limit, model, '--acceleration-limit'),
+        effort,
+        limits_of(velocity_limit, model, '--velocity-limit', model.velocity_limits),
+        acceleration,
         margin,
     )
     jerk = of_joints(jerk_limit, model, '--jerk-limit')
@@ -170,6 +173,8 @@ def retime(
     )
     found = retiming.of(given, torque)
     fast = found.motion
+    if not model.rotor_inertia.any() and any(each.limit == 'effort' for each in fast.binding):
+        click.echo(f'Note: {ROTORS}', err=True)
     if output is not None and output.suffix == '.csv':
         names = columns_of(model, '', '.velocity', '.acceleration', '.torque')
         columns = (fast.position, fast.velocity, fast.acceleration, fast.effort)

@@ -26,7 +26,10 @@ OPTIONS = {
     'structure': 'ARM --tolerance',
     'ratios': 'ARM --by --map --output --over --resolution --rotor-inertia -o',
     'split': 'ARM --cutoff --fraction --motion --topic',
-    'torque': 'ARM --cutoff --error-bound --friction --method --output --rotor-inertia --topic -o',
+    'torque': (
+        'ARM --cutoff --effort-limit --error-bound --friction --method --output '
+        '--rotor-inertia --topic -o'
+    ),
     'simulate': (
         'ARM --cutoff --ignore-effort-limits --kd --kp --law --motion --output '
         '--rotor-inertia --time-step --topic -o'
@@ -37,7 +40,7 @@ OPTIONS = {
         '--tolerance --topic --velocity-limit -o'
     ),
     'excite': (
-        'ARM --acceleration --box --duration --floor --friction-motion --harmonics '
+        'ARM --acceleration --box --duration --effort-limit --floor --friction-motion --harmonics '
         '--margin --no-dry-run --output --poses --seed --tip-height --velocity-scale '
         '--watch -o'
     ),
@@ -63,8 +66,8 @@ OPTIONS = {
     ),
     'demo': '--base --hold-time --output --tip --urdf',
     'identify-demo': '--base --output --seed --tip --urdf',
-    'float': '--base --duration --push --simulate --tip --urdf',
-    'soft': '--base --duration --push --simulate --stiffness --tip --urdf',
+    'float': '--base --duration --effort-limit --push --simulate --tip --urdf',
+    'soft': '--base --duration --effort-limit --push --simulate --stiffness --tip --urdf',
     'watch': '--base --host --identified --port --tip --urdf',
     'node': '',
 }
@@ -190,7 +193,7 @@ CALLS = {
         'arm.urdf',
         'points.yaml',
         '--effort-limit',
-        '500',
+        'j1=500',
         '--velocity-limit',
         '3',
     ),

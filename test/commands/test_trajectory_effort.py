@@ -103,7 +103,9 @@ def test_options_of_the_other_kind_of_motion_are_refused(given, options, word):
 
 
 def test_error_bound_of_samples_is_refused(given):
-    assert '--error-bound is for a trajectory' in run(ARM, 'motion.csv', '--error-bound', 1).output
+    for option in ('--error-bound', '--effort-limit'):
+        refused = run(ARM, 'motion.csv', option, 1)
+        assert 'are for a trajectory in YAML' in refused.output and refused.exit_code == 2
 
 
 def test_arm_without_effort_limits_needs_a_bound(given, tmp_path):
@@ -113,5 +115,8 @@ def test_arm_without_effort_limits_needs_a_bound(given, tmp_path):
     urdf.write_text(robot(link('base'), body, joint('j', 'base', 'l', axis=(0, 1, 0))))
     path.write_text('joint_names: [j]\npoints: [{positions: [0.1], time_from_start: {sec: 1}}]')
     refused = run(urdf, path)
-    assert refused.exit_code == 2 and "'j' has no effort limit" in refused.output
+    assert (
+        refused.exit_code == 2
+        and "no effort limit of 'j'; needed: --error-bound, or" in refused.output
+    )
     assert run(urdf, path, '--error-bound', 0.1).exit_code == 0
