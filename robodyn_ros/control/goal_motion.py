@@ -17,12 +17,11 @@ import numpy as np
 from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.timed_motion import (
     ROUNDING,
-    Cubics,
+    Course,
     TimingLimits,
     check_positions,
-    effort_range,
-    rigid_torque,
 )
+from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.errors import InvalidArgument, NoBackend, NoSolution, Phrase
 from robodyn_ros.model import force_unit
 from robodyn_ros.spatial import FloatArray
@@ -40,7 +39,7 @@ def motion_to_goal(
     velocities: FloatArray,
     limits: TimingLimits,
     jerk_limits: FloatArray | None,
-) -> Cubics:
+) -> Waypoints:
     """
     Return the fastest motion from a state to a goal, all joints there at the same time.
 
@@ -79,15 +78,13 @@ def motion_to_goal(
             )
     fastest = np.abs(velocities).max(axis=0)
 
-    def motion(scale: float) -> Cubics:
+    def motion(scale: float) -> Waypoints:
         jerks = np.full(len(fastest), np.inf) if jerk_limits is None else jerk_limits / scale**3
         speeds = np.maximum(limits.velocity / scale, fastest)
         return _by_ruckig(ends, velocities, speeds, limits.acceleration / scale**2, jerks)
 
-    def share(cubics: Cubics) -> FloatArray:
-        q, qd, qdd = cubics.states()
-        lowest, highest = effort_range(torque, rigid_torque(torque, q, qd, qdd), qd)
-        return np.maximum(-lowest, highest).max(axis=0) / limits.effort
+    def share(motion: Waypoints) -> FloatArray:
+        return Course(torque, motion, limits).shares()['effort'].max(axis=0)
 
     low = high = 1.0
     cubics = motion(high)
@@ -114,8 +111,8 @@ def motion_to_goal(
     return cubics
 
 
-def _check_positions(torque: ReferenceTorque, cubics: Cubics) -> None:
-    q, _, _ = cubics.states()
+def _check_positions(torque: ReferenceTorque, cubics: Waypoints) -> None:
+    q = np.stack(cubics.polynomials.extremes(0), axis=1)
     check_positions(torque.model, q, lambda k: f'at {cubics.time[k]:.3f} s on the way')
 
 
@@ -125,7 +122,7 @@ def _by_ruckig(
     velocity_limits: FloatArray,
     acceleration_limits: FloatArray,
     jerk_limits: FloatArray,
-) -> Cubics:
+) -> Waypoints:
     """Return Ruckig's motion, with a knot wherever a joint's jerk changes: cubics between."""
     ruckig = _imported_ruckig()
     n = ends.shape[1]
@@ -156,7 +153,7 @@ def _by_ruckig(
     apart[0] = True
     time = np.append(time[apart], found.duration)
     states = [found.at_time(float(each)) for each in time]
-    return Cubics(time, np.array([s[0] for s in states]), np.array([s[1] for s in states]))
+    return Waypoints(time, np.array([s[0] for s in states]), np.array([s[1] for s in states]))
 
 
 def _imported_ruckig() -> Any:

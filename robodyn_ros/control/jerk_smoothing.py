@@ -17,7 +17,8 @@ import numpy as np
 
 from robodyn_ros.control.joint_path import JointPath
 from robodyn_ros.control.model_torque import ReferenceTorque
-from robodyn_ros.control.timed_motion import Cubics, TimingLimits, kinematic_scale, time_scale
+from robodyn_ros.control.timed_motion import Course, TimingLimits
+from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.spatial import FloatArray
 
 _WINDOWS = np.geomspace(0.08, 1.5, 9)  # parts of the one that the largest step would need
@@ -89,7 +90,7 @@ def smoothed(
     torque: ReferenceTorque,
     limits: TimingLimits,
     jerk_limits: FloatArray,
-) -> tuple[Cubics, FloatArray]:
+) -> tuple[Waypoints, FloatArray]:
     """
     Return the motion with jerk limits, and the path's parameter at its knots.
 
@@ -111,20 +112,16 @@ def smoothed(
     """
     pieces = law.pieces()
     needed = max(_needed_window(path, piece, jerk_limits) for piece in pieces)
-    best: tuple[Cubics, FloatArray] | None = None
+    best: tuple[Waypoints, FloatArray] | None = None
     for window in needed * _WINDOWS:
-        cubics, place, jerk = _averaged(path, pieces, float(window))
-        scale = max(
-            1.0,
-            float((jerk / (_JERK_HEADROOM * jerk_limits)).max()) ** (1 / 3),
-            kinematic_scale(cubics, limits),
-        )
-        if best is not None and scale * cubics.duration >= best[0].duration:
+        motion, place, jerk = _averaged(path, pieces, float(window))
+        scale = max(1.0, float((jerk / (_JERK_HEADROOM * jerk_limits)).max()) ** (1 / 3))
+        if best is not None and scale * motion.duration >= best[0].duration:
             continue
-        cubics = cubics.slower(scale)
-        cubics = cubics.slower(time_scale(torque, cubics, limits.effort))
-        if best is None or cubics.duration < best[0].duration:
-            best = cubics, place
+        motion = motion.slower(scale)
+        motion = motion.slower(Course(torque, motion, limits).scale())
+        if best is None or motion.duration < best[0].duration:
+            best = motion, place
     assert best is not None  # there are windows
     return best
 
@@ -139,7 +136,7 @@ def _needed_window(path: JointPath, piece: TimeLaw, jerk_limits: FloatArray) -> 
 
 def _averaged(
     path: JointPath, pieces: list[TimeLaw], window: float
-) -> tuple[Cubics, FloatArray, FloatArray]:
+) -> tuple[Waypoints, FloatArray, FloatArray]:
     """Return the averaged motion, the parameter at its knots, and the largest jerks (n,)."""
     begin, jerks = 0.0, []
     parts: list[tuple[FloatArray, ...]] = []
@@ -156,7 +153,7 @@ def _averaged(
         parts.append((begin + time[new], q[new], qd[new], place[new]))
         begin += duration
     time, position, velocity, at = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return Cubics(time, position, velocity), at, np.max(jerks, axis=0)
+    return Waypoints(time, position, velocity), at, np.max(jerks, axis=0)
 
 
 def _states(path: JointPath, parameter: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

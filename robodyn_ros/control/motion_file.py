@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
 from robodyn_ros.control.planning import completed_waypoints, joint_columns
-from robodyn_ros.control.reference import Reference, ReferenceState, polynomial_states
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
+from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.errors import MalformedData, Phrase, RejectedTrajectory, in_file
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import MotionSamples, read_motion
@@ -80,25 +81,21 @@ def samples_of_file(path: Path, model: RobotModel, *, topic: str | None = None) 
         )
     possible = PossiblePositions.of(model)
     possible.check('trajectory point', trajectory.positions, columns, RejectedTrajectory)
-    order = np.argsort(columns)
-    times = trajectory.times
+    order, times = np.argsort(columns), trajectory.times
     velocity, acceleration = completed_waypoints(
         trajectory, times, trajectory.positions[0], float(times[0])
     )
-    rows = (trajectory.positions, velocity, acceleration, np.zeros_like(velocity))
-    points = ReferenceState(*(row[:, order] for row in rows))
+    rows = (trajectory.positions, velocity, acceleration)
+    waypoints = Waypoints(times, *(row[:, order] for row in rows))
     if len(times) == 1:
-        return MotionSamples.from_samples(times, points.position)
-    durations = np.diff(times)
-    shortest = max(_STEP, float(durations.sum()) / _MOST_SAMPLES)
-    places = [np.arange(k := int(np.ceil(each / shortest))) / k for each in durations]
-    segment = np.repeat(np.arange(len(places)), [len(each) for each in places])
-    s = np.concatenate(places)
-    segment, s = np.append(segment, len(places) - 1), np.append(s, 1.0)
-    coefficients = Reference.through(times.tolist(), points, 0.0).coefficients
-    states = polynomial_states(coefficients, durations, segment, s[:, None])
-    time = times[segment] + s * durations[segment]
-    return MotionSamples.from_samples(time, *(part[:, 0] for part in states))
+        return MotionSamples.from_samples(times, waypoints.position)
+    longest = max(_STEP, waypoints.duration / _MOST_SAMPLES)
+    parts = [
+        np.linspace(begin, end, int(np.ceil((end - begin) / longest)), endpoint=False)
+        for begin, end in pairwise(times)
+    ]
+    time = np.concatenate([*parts, times[-1:]])
+    return MotionSamples.from_samples(time, *waypoints.polynomials.at(time))
 
 
 def path_of_file(

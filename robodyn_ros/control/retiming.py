@@ -35,7 +35,8 @@ from robodyn_ros.control.law import InverseDynamics, Terms
 from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.timed_motion import (
-    Cubics,
+    ROUNDING,
+    Course,
     TimedMotion,
     TimingLimits,
     bindings,
@@ -43,15 +44,12 @@ from robodyn_ros.control.timed_motion import (
     check_resting,
     effort_range,
     friction_between,
-    kinematic_scale,
-    largest_between,
     positive_limits,
-    range_between,
     rigid_torque,
     rms_of,
-    time_scale,
     torque_of,
 )
+from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.errors import InvalidArgument, NoSolution, Phrase, shown
 from robodyn_ros.model import RobotModel
@@ -246,14 +244,14 @@ def _to_goal(
         rest if velocity is None else checked_array(name, velocity, (n,))
         for name, velocity in zip(_ENDS, ends, strict=True)
     ]
-    cubics = motion_to_goal(torque, points, np.array(velocities), limits, jerk_limits)
+    motion = motion_to_goal(torque, points, np.array(velocities), limits, jerk_limits)
+    slowed = ''
     if rms_limits is not None:
-        slow = time_scale(torque, cubics, limits.effort, rms_limits)
-        cubics = _slowed(cubics, slow, 'rms_effort_limits', bool(np.any(velocities)))
+        motion, slowed = _slowed(torque, motion, limits, rms_limits, bool(np.any(velocities)))
     way = np.concatenate(
-        [[0.0], np.cumsum(np.linalg.norm(np.diff(cubics.position, axis=0), axis=1))]
+        [[0.0], np.cumsum(np.linalg.norm(np.diff(motion.position, axis=0), axis=1))]
     )
-    return _timed(torque, cubics, limits, way / way[-1])
+    return _timed(torque, motion, limits, way / way[-1], slowed=slowed)
 
 
 def retimed_path(
@@ -283,59 +281,95 @@ def retimed_path(
         raise InvalidArgument(
             'argument jerk_limits', Phrase('given with a velocity at an end'), 'rest at both'
         )
-    x = grid.fastest(rates[0] ** 2, rates[1] ** 2)
-    cubics, place = grid.cubics(x), grid.parameters()
+    x, is_within = grid.fastest(rates[0] ** 2, rates[1] ** 2)
+    motion, place = grid.motion(x), grid.parameters()
     cost = 0.0
     if jerk_limits is not None:
-        before = cubics.duration
-        cubics, place = smoothed(path, grid.law(x), torque, checked, jerk_limits)
-        cost = cubics.duration - before
-    if not grid.is_within(cubics) or rms_limits is not None:
-        slow = time_scale(torque, cubics, checked.effort, rms_limits)
-        slow = max(slow, kinematic_scale(cubics, checked))
-        reason = 'waypoints' if rms_limits is None else 'rms_effort_limits'
-        cubics = _slowed(cubics, slow, reason, is_moving)
-    return _timed(torque, cubics, limits, (place - path.knots[0]) / path.length, cost)
+        before = motion.duration
+        motion, place = smoothed(path, grid.law(x), torque, checked, jerk_limits)
+        cost = motion.duration - before
+    lower, upper = torque.model.position_limits.T
+    lowest, highest = motion.polynomials.extremes(0)
+    if (lowest < lower - ROUNDING).any() or (highest > upper + ROUNDING).any():
+        if 2 * grid_points > MOST_GRID_POINTS:
+            grid.check_positions(np.stack([lowest, highest], axis=1))
+        # The path keeps them, cubics between places far apart do not.
+        return retimed_path(
+            path,
+            torque,
+            limits,
+            jerk_limits=jerk_limits,
+            rms_limits=rms_limits,
+            ends=ends,
+            grid_points=2 * grid_points,
+        )
+    slowed = ''
+    if jerk_limits is not None or rms_limits is not None or not is_within:
+        motion, slowed = _slowed(torque, motion, checked, rms_limits, is_moving)
+    progress = (place - path.knots[0]) / path.length
+    return _timed(torque, motion, limits, progress, cost, slowed)
 
 
-def _slowed(cubics: Cubics, scale: float, reason: str, is_moving: bool) -> Cubics:
-    """Return the motion in so many times its time, which one that moves at an end cannot have."""
-    if scale > 1.0 and is_moving:
+def _slowed(
+    torque: ReferenceTorque,
+    motion: Waypoints,
+    limits: TimingLimits,
+    rms_limits: FloatArray | None,
+    is_moving: bool,
+) -> tuple[Waypoints, str]:
+    """
+    Return the motion as slow as its limits need it, and what slowed it, as text.
+
+    Raises
+    ------
+    Overload
+    NoSolution
+        It moves at an end: it cannot be slower.
+    """
+    course = Course(torque, motion, limits)
+    scale = course.scale(rms_limits)
+    if scale == 1.0:
+        return motion, ''
+    is_within = rms_limits is not None and course.scale() == 1.0
+    reason = 'rms_effort_limits' if is_within else course.reason()
+    if is_moving:
         raise NoSolution(
-            f'argument {reason}',
-            Phrase(f'needs {scale:.4g} times the time'),
+            f'argument {"rms_effort_limits" if is_within else "waypoints"}',
+            Phrase(f'needs {scale:.4g} times the time: {reason}'),
             'a start and an end at rest, which can be slower',
         )
-    return cubics.slower(scale)
+    return motion.slower(scale), f'{scale:.4g} times the time: {reason}'
 
 
 def _timed(
     torque: ReferenceTorque,
-    cubics: Cubics,
+    motion: Waypoints,
     limits: TimingLimits,
     progress: FloatArray,
     cost: float = 0.0,
+    slowed: str = '',
 ) -> TimedMotion:
     names = torque.model.joint_names
-    states = cubics.states()
-    efforts = torque_of(torque, states)
-    q, qd, qdd = states
+    polynomials = motion.polynomials
+    states = polynomials.between(motion.places)
+    efforts, qdd = torque_of(torque, states), states[2]
     shares = {
-        'effort': largest_between(efforts) / limits.effort,
-        'velocity': largest_between(qd) / limits.velocity,
-        'acceleration': largest_between(qdd) / limits.acceleration,
+        'effort': np.abs(efforts).max(axis=1) / limits.effort,
+        'velocity': polynomials.largest(1) / limits.velocity,
+        'acceleration': polynomials.largest(2) / limits.acceleration,
     }
     return TimedMotion(
         names,
-        cubics.time,
-        cubics.position,
-        cubics.velocity,
+        motion.time,
+        motion.position,
+        motion.velocity,
         np.vstack([qdd[:, 0], qdd[-1:, -1]]),
         np.vstack([efforts[:, 0], efforts[-1:, -1]]),
         progress,
-        bindings(cubics, names, shares),
+        bindings(motion, names, shares),
         cost,
-        rms_of(cubics, efforts),
+        rms_of(motion, efforts),
+        slowed,
     )
 
 
@@ -412,9 +446,13 @@ class _Grid:
         part = (parameter - self.path.knots[0]) / self.path.length
         return f'at {part:.3f} of the path, near waypoint {self.path.nearest_waypoint(parameter)}'
 
+    def check_positions(self, q: FloatArray) -> None:
+        """Refuse positions (N, P, n) in intervals that are beyond the model's limits."""
+        check_positions(self.torque.model, q, self.where)
+
     def _check(self) -> None:
         model = self.torque.model
-        check_positions(model, self.q, self.where)
+        self.check_positions(self.q)
         if not all(np.isfinite(part).all() for part in (self.a, self.b, self.c)):
             raise InvalidArgument(
                 'argument waypoints', Phrase('the torque there is not finite'), 'others'
@@ -440,9 +478,11 @@ class _Grid:
             raise InvalidArgument(f'argument {name}', v.tolist(), f'along the path: {direction}')
         return rate
 
-    def fastest(self, begin: float, end: float) -> FloatArray:
+    def fastest(self, begin: float, end: float) -> tuple[FloatArray, bool]:
         """
         Return x at the grid points, (N + 1,), of the fastest motion that was found.
+
+        Where rounds did not suffice it may still be beyond a limit, as is returned, too.
 
         Parameters
         ----------
@@ -452,10 +492,6 @@ class _Grid:
         Raises
         ------
         InvalidArgument, NoSolution
-
-        Notes
-        -----
-        It may still be beyond a limit where rounds did not suffice: ``is_within`` says so.
         """
         has_friction = self.torque.terms.friction
         tight = np.zeros((4, *self.q[:, 0].shape))  # of efforts, accelerations: highest, lowest
@@ -470,11 +506,11 @@ class _Grid:
                 rows = self._rows(x)
             if has_friction or k > 0:
                 x = self._solution(rows, tight, highest, begin, end)
-            cubics = self.cubics(x)
-            change, last = abs(last / cubics.duration - 1.0), cubics.duration
+            motion = self.motion(x)
+            change, last = abs(last / motion.duration - 1.0), motion.duration
             if has_friction and change > _NEARLY_SETTLED:
                 continue
-            excess, speed = self._excess(cubics)
+            excess, speed = self._excess(motion)
             is_within = bool((excess <= 0.0).all() and (speed <= 1.0).all())
             if is_within and last < shortest:
                 best, shortest = x, last
@@ -487,7 +523,8 @@ class _Grid:
             slower = (1.0 + _TIGHTER * np.maximum(speed - 1.0, 0.0)) ** -2
             highest[:-1] *= slower
             highest[1:] *= slower
-        return best if shortest < np.inf else x
+        is_found = shortest < np.inf
+        return (best if is_found else x), is_found
 
     def _unused(
         self, rows: tuple[FloatArray, FloatArray, FloatArray], x: FloatArray
@@ -663,29 +700,24 @@ class _Grid:
         is_stop = is_first & np.append(self.path.is_stop[self.segment], False)
         return TimeLaw(time, self.parameters(), rate, is_stop)
 
-    def cubics(self, x: FloatArray) -> Cubics:
+    def motion(self, x: FloatArray) -> Waypoints:
         """Return the motion of x (N + 1,)."""
         rate = np.sqrt(x)
         durations = 2.0 * self.step / (rate[:-1] + rate[1:])
         time = np.concatenate([[0.0], np.cumsum(durations)])
         position = np.vstack([self.q[:, 0], self.q[-1:, 1]])
         velocity = np.vstack([self.slope[:, 0], self.slope[-1:, 1]]) * rate[:, None]
-        return Cubics(time, position, velocity)
+        return Waypoints(time, position, velocity)
 
-    def _excess(self, cubics: Cubics) -> tuple[FloatArray, FloatArray]:
+    def _excess(self, motion: Waypoints) -> tuple[FloatArray, FloatArray]:
         """Return what is beyond limits, (4, N, n), and the share of the velocity limits, (N,)."""
-        q, qd, qdd = cubics.states()
+        polynomials = motion.polynomials
+        q, qd, qdd = polynomials.between(motion.places)
         lowest, highest = effort_range(self.torque, rigid_torque(self.torque, q, qd, qdd), qd)
         limits = self.limits.scaled(1.0 - _CHECKED)
         effort, acceleration = limits.effort, limits.acceleration
-        slowest, fastest = range_between(qdd)
+        slowest, fastest = polynomials.extremes(2)
         excess = np.stack(
             [highest - effort, -lowest - effort, fastest - acceleration, -slowest - acceleration]
         )
-        speed = (largest_between(qd) / limits.velocity).max(axis=1)
-        return excess, speed
-
-    def is_within(self, cubics: Cubics) -> bool:
-        """Return whether a motion keeps its limits at the places that are checked."""
-        excess, speed = self._excess(cubics)
-        return bool((excess <= 0.0).all() and (speed <= 1.0).all())
+        return excess, (polynomials.largest(1) / limits.velocity).max(axis=1)

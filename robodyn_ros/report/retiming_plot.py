@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robodyn_ros.control.model_torque import ReferenceTorque
-from robodyn_ros.control.timed_motion import LIMITS, Cubics, TimedMotion, TimingLimits, torque_of
+from robodyn_ros.control.timed_motion import LIMITS, TimedMotion, TimingLimits, torque_of
+from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.report.drawing import (
     Paper,
     imported_matplotlib,
@@ -31,7 +32,7 @@ _HATCHES = dict(zip(LIMITS, ('', '////', '....'), strict=True))
 
 def save_retiming_plot(
     motion: TimedMotion,
-    given: Cubics | None,
+    given: Waypoints | None,
     torque: ReferenceTorque,
     limits: TimingLimits,
     path: Path,
@@ -42,7 +43,7 @@ def save_retiming_plot(
     Parameters
     ----------
     motion : TimedMotion
-    given : Cubics or None
+    given : Waypoints or None
         The motion before; None: it had no times.
     torque : ReferenceTorque
     limits : TimingLimits
@@ -51,15 +52,16 @@ def save_retiming_plot(
     """
 
     def draw(figure: Figure) -> None:
-        cubics = Cubics(motion.time, motion.position, motion.velocity)
-        drawn = [('before', given), ('after', cubics)] if given else [('after', cubics)]
+        drawn = [('after', motion.waypoints)]
+        if given is not None:
+            drawn.insert(0, ('before', given))
         ratios = (*(1.0 for _ in drawn), 0.55)
         *curves, binds = figure.subplots(len(ratios), 1, gridspec_kw={'height_ratios': ratios})
         after = curves[-1]
         binds.sharex(after)
         names = motion.joint_names
         for axes, (what, shown) in zip(curves, drawn, strict=True):
-            share = torque_of(torque, shown.states(_PLACES)) / limits.effort
+            share = torque_of(torque, shown.polynomials.between(_PLACES)) / limits.effort
             _draw(axes, names, shown, share)
             axes.set_title(f'{what}: {shown.duration:.3f} s')
         legend_above(figure, after.get_lines()[: len(names)])
@@ -69,8 +71,8 @@ def save_retiming_plot(
     save_picture(draw, path, 11, 8.5)
 
 
-def _draw(axes: Axes, names: tuple[str, ...], cubics: Cubics, share: np.ndarray) -> None:
-    time = cubics.time - cubics.time[0]
+def _draw(axes: Axes, names: tuple[str, ...], given: Waypoints, share: np.ndarray) -> None:
+    time = given.time - given.time[0]
     along = time[:-1, None] + np.diff(time)[:, None] * _PLACES
     for j, name in enumerate(names):
         axes.plot(along.ravel(), share[..., j].ravel(), linewidth=1.1, **joint_curve(j, name))

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
-from robots import public_urdf
+from robots import public_urdf, two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.control.feedforward_efforts import TrajectoryFeedforward
@@ -92,6 +94,36 @@ def test_points_are_no_denser_than_the_torque_needs():
     # Where the torque jumps, a sample may fall on either side.
     off = np.sort(np.abs(sparse - dense).max(axis=1) / 150.0)
     assert off[int(0.95 * len(off))] < 2e-3
+
+
+def cubic_peaks(given, count=1000):
+    """Return the largest speeds and accelerations of the cubics between points, from formulas."""
+    s = np.linspace(0.0, 1.0, count)[:, None]
+    peaks = np.zeros((2, given.positions.shape[1]))
+    for k, step in enumerate(np.diff(given.times)):
+        way = given.positions[k + 1] - given.positions[k]
+        v0, v1 = given.velocities[k] * step, given.velocities[k + 1] * step
+        c2, c3 = 3.0 * way - 2.0 * v0 - v1, v0 + v1 - 2.0 * way
+        speed = np.abs(v0 + 2.0 * c2 * s + 3.0 * c3 * s**2).max(axis=0) / step
+        rise = np.abs(2.0 * c2 + 6.0 * c3 * s).max(axis=0) / step**2
+        peaks = np.maximum(peaks, [speed, rise])
+    return peaks
+
+
+@pytest.mark.parametrize('grid_points', [2, 5, 200])
+@pytest.mark.parametrize('distance', [0.3, 2.0])
+def test_points_keep_every_limit_between_them_of_joints_that_need_no_torque(grid_points, distance):
+    """Its wrist is so light that any number of points may go, by its torque."""
+    text = two_link_urdf(1.0, 1e-3)
+    light = dataclasses.replace(rd.RobotModel.from_urdf(text), effort_limits=np.full(2, 50.0))
+    limits = TimingLimits.of(light, None, 2.0, 5.0)
+    given = trajectory([[0.3, 0.0], [0.3, distance]], [0.0, 5.0], 'p', light.joint_names)
+    retiming = Retiming(limits, grid_points=grid_points)
+    found = retiming.of(given, ReferenceTorque.of(light)).trajectory
+    speed, rise = cubic_peaks(found)
+    assert speed.max() <= 2.0 * (1.0 + 1e-6) and rise.max() <= 5.0 * (1.0 + 1e-6)
+    fastest = distance / 2.0 + 2.0 / 5.0 if distance > 0.8 else 2.0 * (distance / 5.0) ** 0.5
+    assert fastest <= found.times[-1] <= 1.03 * fastest or grid_points < 200
 
 
 def test_names_in_another_order_stay_in_it():

@@ -18,7 +18,7 @@ from robodyn_ros.control.joint_path import MOST_WAYPOINTS, JointPath
 from robodyn_ros.control.law import Terms
 from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.retiming import retimed_path
-from robodyn_ros.control.timed_motion import Cubics, TimingLimits, time_scale
+from robodyn_ros.control.timed_motion import Course, TimingLimits
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.errors import InvalidArgument, NonFiniteValue, NoSolution, Overload, WrongType
 
@@ -347,8 +347,7 @@ def test_payload_is_carried_by_a_slower_motion():
     model, points = arm('ur5_robot.urdf'), waypoints(arm('ur5_robot.urdf'), 6)
     motion = retime(model, points)
     loaded = model.with_payload(rd.Payload(5.0))
-    cubics = Cubics(motion.time, motion.position, motion.velocity)
-    scale = time_scale(ReferenceTorque.of(loaded), cubics, model.effort_limits)
+    scale = Course(ReferenceTorque.of(loaded), motion.waypoints, TimingLimits.of(model)).scale()
 
     def share(factor):
         slower = replace(motion, time=motion.time * factor, velocity=motion.velocity / factor)
