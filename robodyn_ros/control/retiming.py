@@ -50,6 +50,7 @@ from robodyn_ros.control.timed_motion import (
     torque_of,
 )
 from robodyn_ros.control.waypoints import Waypoints
+from robodyn_ros.dynamics import mass_matrix
 from robodyn_ros.dynamics.friction import drive_velocity, friction_of
 from robodyn_ros.errors import InvalidArgument, NoSolution, Phrase, shown
 from robodyn_ros.model import RobotModel
@@ -68,6 +69,7 @@ _TIGHTER = 1.1  # times what is beyond a limit it is lowered
 _LEAST_ROOM = 0.05  # of what gravity and friction leave of a limit, that lowering leaves
 _SLOPE_STEP = 1e-4  # relative, of the difference that stands for friction's derivative by x
 _SMALLEST_X = 1e-8  # of a tangent
+_MASSLESS = 1e-9  # inertia that is none [kg m² or kg]
 _STANDS = 1e-9  # a joint's part of the path that is rounding: it stands
 _ALONG = 1e-3  # a velocity across the path, in parts of the velocity, that is none
 
@@ -468,6 +470,7 @@ class _Grid:
             raise InvalidArgument(
                 'argument waypoints', Phrase('the torque there is not finite'), 'others'
             )
+        self._check_bounds()
         check_resting(self.c, self.limits.effort, model, self.where)
         if not self.torque.terms.friction:
             return self.limits.effort - np.abs(self.c)
@@ -478,6 +481,33 @@ class _Grid:
         for needed in moving:
             check_resting(needed, self.limits.effort, model, self.where, 'torque to begin to move')
         return self.limits.effort - reduce(np.maximum, map(np.abs, moving))
+
+    def _check_bounds(self) -> None:
+        """
+        Refuse joints that move although nothing bounds their acceleration.
+
+        Raises
+        ------
+        InvalidArgument
+        """
+        model, q = self.torque.model, self.q[[0, len(self.q) // 2, -1], 0]
+        inertia = np.diagonal(mass_matrix(model, q), axis1=1, axis2=2).max(axis=0)
+        size = np.abs(self.slope).max(axis=(0, 1))
+        has_effort = np.isfinite(self.limits.effort)
+        is_bound = np.isfinite(self.limits.acceleration) | (has_effort & (inertia > _MASSLESS))
+        free = np.flatnonzero((size > _STANDS) & ~is_bound)
+        if not len(free):
+            return
+        names = ', '.join(repr(model.joint_names[j]) for j in free)
+        light = ', '.join(repr(model.joint_names[j]) for j in free if inertia[j] <= _MASSLESS)
+        what = f'nothing bounds the acceleration of {names}'
+        if light:
+            what += f': the bodies that move with {light} have no mass'
+        raise InvalidArgument(
+            'argument model',
+            Phrase(what),
+            'effort limits of bodies with masses, else acceleration_limits (--acceleration-limit)',
+        )
 
     def rate(self, name: str, velocity: ArrayLike | None, k: int) -> float:
         """

@@ -460,8 +460,33 @@ def test_velocity_across_or_against_the_path_is_refused(velocity):
 
 
 def test_path_without_any_limit_is_refused():
-    with pytest.raises(InvalidArgument, match='nothing bounds the speed'):
+    with pytest.raises(InvalidArgument, match='nothing bounds the acceleration'):
         retime(rd.RobotModel.from_urdf(two_link_urdf()), [[0, 0], [1, 1]])
+
+
+def massless(model):
+    """Return an arm as most industrial URDFs have it: no masses, no rotors."""
+    parameters = np.zeros_like(model.inertial_parameters)
+    return replace(model, inertial_parameters=parameters, rotor_inertia=np.zeros(model.n))
+
+
+def test_arm_without_masses_is_refused_unless_accelerations_are_limited():
+    """8e6 rad/s² were within its effort limits."""
+    model, points = massless(arm('ur5_robot.urdf')), waypoints(arm('ur5_robot.urdf'), 1)
+    with pytest.raises(InvalidArgument, match=r"'elbow_joint'.* have no mass.*acceleration_limit"):
+        retime(model, points)
+    motion = retime(model, points, acceleration_limits=4.0)
+    assert np.abs(motion.acceleration).max() <= 4.0
+
+
+def test_joint_that_nothing_limits_is_refused_where_it_moves_and_only_there():
+    limits = np.array([150.0, 150.0, 150.0, 28.0, 0.0, 28.0])
+    model = replace(arm('ur5_robot.urdf'), effort_limits=limits)
+    points = waypoints(model, 1)
+    with pytest.raises(InvalidArgument, match=r"acceleration of 'wrist_2_joint'; allowed"):
+        retime(model, points)
+    points[:, 4] = 0.3
+    assert retime(model, points).duration > 0.0
 
 
 def test_path_beyond_the_position_limits_is_refused_between_waypoints_too():
