@@ -17,6 +17,7 @@ _PARTS = 8  # of a line between knots, at whose ends the torque is compared with
 _GRID = np.linspace(0.0, 1.0, _PARTS + 1)
 _MIDDLE = _PARTS // 2
 _CONTINUOUS = 0.1  # a jump of torque under this fraction of the bound needs no second point
+_ROUNDING = 1e-9  # of the arm's largest torque, that no line is held to
 _AT_REST = 1e-6  # slower than this [rad/s] or [m/s] a motion begins at rest
 
 
@@ -193,7 +194,7 @@ def effort_knots(path: PathTorque, bound: np.ndarray, period: float, most: int) 
     path : PathTorque
         Of no more than ``most`` waypoints.
     bound : array, shape (n,)
-        [N m] or [N]
+        [N m] or [N]; zero: as well as numbers allow.
     period : float
         Within it the torque changes where it jumps; a line shorter than twice this is not
         halved [s].
@@ -203,6 +204,8 @@ def effort_knots(path: PathTorque, bound: np.ndarray, period: float, most: int) 
     count, durations = len(path.times) - 1, np.diff(path.times)
     ends = path.at(np.arange(count), np.tile([0.0, 1.0], (count, 1)))
     rest = path.rest_effort
+    largest = max(float(np.abs(ends).max(initial=0.0)), float(np.abs(rest).max(initial=0.0)))
+    bound = np.maximum(bound, max(_ROUNDING * largest, np.finfo(float).tiny))
     before = np.vstack([_first_effort(path, ends), ends[:, 1]])
     after = np.vstack([ends[:, 0], rest])
     jumps = _jumps(np.abs(after - before) / bound, durations > 2.0 * period, most - count - 1)

@@ -29,6 +29,7 @@ KNOT_FRACTION = 1e-3
 """By this part of its effort limit a joint's torque may change where points are left out."""
 
 _HEADROOM = 1e-3  # of the time of a slowed trajectory: it is checked at other places, too
+_LEAST_EFFORT = 1e-6  # of the arm's largest: that of a joint that needs none is rounding
 _CLOSEST = 1e-3  # of the bound, for points that keep limits between them
 _SLOWEST = 1e-6  # slower an end is at rest [rad/s] or [m/s]
 
@@ -195,6 +196,7 @@ def _in_nanoseconds(motion: Waypoints) -> Waypoints:
 def knot_bound(motion: TimedMotion, limits: TimingLimits) -> FloatArray:
     """Return by how much torques (n,) may change where points are left out [N m or N]."""
     largest = np.abs(motion.effort).max(axis=0)
+    largest = np.maximum(largest, _LEAST_EFFORT * largest.max())
     return KNOT_FRACTION * np.where(np.isfinite(limits.effort), limits.effort, largest)
 
 

@@ -21,6 +21,7 @@ Analysis, IEEE Transactions on Robotics 34(3).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -43,14 +44,14 @@ from robodyn_ros.control.timed_motion import (
     check_positions,
     check_resting,
     effort_range,
-    friction_between,
     positive_limits,
     rigid_torque,
     rms_of,
     torque_of,
 )
 from robodyn_ros.control.waypoints import Waypoints
-from robodyn_ros.dynamics import smooth_friction_torque
+from robodyn_ros.dynamics import mass_matrix
+from robodyn_ros.dynamics.friction import drive_velocity, friction_of
 from robodyn_ros.errors import InvalidArgument, NoSolution, Phrase, shown
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
@@ -63,11 +64,13 @@ _CHECKED = 3e-4  # of it, left where it is checked for what is between the place
 _MOST_SOLUTIONS = 12
 _SETTLED = 1e-4  # a solution that differs from the last by this part of the time is the last
 _NEARLY_SETTLED = 1e-2  # before, what is beyond a limit is friction's
-_FIRST_FRICTION = 0.7  # of the torque that gravity leaves, at the first solution
+_TIGHTENED = 4  # rounds, after which not limits, but speeds are lowered
 _TIGHTER = 1.1  # times what is beyond a limit it is lowered
 _LEAST_ROOM = 0.05  # of what gravity and friction leave of a limit, that lowering leaves
 _SLOPE_STEP = 1e-4  # relative, of the difference that stands for friction's derivative by x
 _SMALLEST_X = 1e-8  # of a tangent
+_MASSLESS = 1e-9  # inertia that is none [kg m² or kg]
+_STANDS = 1e-9  # a joint's part of the path that is rounding: it stands
 _ALONG = 1e-3  # a velocity across the path, in parts of the velocity, that is none
 
 Ends = tuple[ArrayLike | None, ArrayLike | None]
@@ -338,7 +341,8 @@ def _slowed(
             Phrase(f'needs {scale:.4g} times the time: {reason}'),
             'a start and an end at rest, which can be slower',
         )
-    return motion.slower(scale), f'{scale:.4g} times the time: {reason}'
+    slowed = f'{scale:.4g} times the time: {reason}' if scale > 1.0 + _SETTLED else ''
+    return motion.slower(scale), slowed
 
 
 def _timed(
@@ -432,7 +436,7 @@ class _Grid:
         highest[:-1][is_first & path.is_stop[segment]] = 0.0
         step = np.diff(path.parameter(segment[:, None], ends), axis=1)[:, 0]
         grid = cls(path, torque, limits, segment, ends, step, q, slope, bend, a, b, c, highest)
-        grid._check()
+        _ = grid.left  # which checks it
         return grid
 
     def parameters(self) -> FloatArray:
@@ -450,14 +454,60 @@ class _Grid:
         """Refuse positions (N, P, n) in intervals that are beyond the model's limits."""
         check_positions(self.torque.model, q, self.where)
 
-    def _check(self) -> None:
+    @cached_property
+    def left(self) -> FloatArray:
+        """
+        What holding the arm, and beginning to move it, leave of the effort limits, (N, 2, n).
+
+        Raises
+        ------
+        InvalidArgument, Overload
+            Positions or torques beyond their limits.
+        """
         model = self.torque.model
         self.check_positions(self.q)
         if not all(np.isfinite(part).all() for part in (self.a, self.b, self.c)):
             raise InvalidArgument(
                 'argument waypoints', Phrase('the torque there is not finite'), 'others'
             )
+        self._check_bounds()
         check_resting(self.c, self.limits.effort, model, self.where)
+        if not self.torque.terms.friction:
+            return self.limits.effort - np.abs(self.c)
+        moving = [
+            self.c + friction_of(model, np.zeros_like(self.c), each, self.c)
+            for each in self._directions(None)
+        ]
+        for needed in moving:
+            check_resting(needed, self.limits.effort, model, self.where, 'torque to begin to move')
+        return self.limits.effort - reduce(np.maximum, map(np.abs, moving))
+
+    def _check_bounds(self) -> None:
+        """
+        Refuse joints that move although nothing bounds their acceleration.
+
+        Raises
+        ------
+        InvalidArgument
+        """
+        model, q = self.torque.model, self.q[[0, len(self.q) // 2, -1], 0]
+        inertia = np.diagonal(mass_matrix(model, q), axis1=1, axis2=2).max(axis=0)
+        size = np.abs(self.slope).max(axis=(0, 1))
+        has_effort = np.isfinite(self.limits.effort)
+        is_bound = np.isfinite(self.limits.acceleration) | (has_effort & (inertia > _MASSLESS))
+        free = np.flatnonzero((size > _STANDS) & ~is_bound)
+        if not len(free):
+            return
+        names = ', '.join(repr(model.joint_names[j]) for j in free)
+        light = ', '.join(repr(model.joint_names[j]) for j in free if inertia[j] <= _MASSLESS)
+        what = f'nothing bounds the acceleration of {names}'
+        if light:
+            what += f': the bodies that move with {light} have no mass'
+        raise InvalidArgument(
+            'argument model',
+            Phrase(what),
+            'effort limits of bodies with masses, else acceleration_limits (--acceleration-limit)',
+        )
 
     def rate(self, name: str, velocity: ArrayLike | None, k: int) -> float:
         """
@@ -498,8 +548,6 @@ class _Grid:
         highest = self.highest * (1.0 - _HEADROOM)
         rows = self._rows(None)
         x = self._solution(rows, tight, highest, begin, end)
-        if has_friction:
-            x = self._with_room_for_friction(x)
         best, shortest, last = x, np.inf, np.inf
         for k in range(_MOST_SOLUTIONS):
             if has_friction:
@@ -521,8 +569,18 @@ class _Grid:
             lower = np.maximum(tight, self._unused(rows, x)) + _TIGHTER * beyond
             tight = np.where(excess > 0.0, lower, tight)
             slower = (1.0 + _TIGHTER * np.maximum(speed - 1.0, 0.0)) ** -2
-            highest[:-1] *= slower
-            highest[1:] *= slower
+            if k >= _TIGHTENED:  # between places far apart the path's bend needs it, not its rows
+                left = np.stack([self.left.min(axis=1)] * 2)
+                share = np.concatenate([beyond[:2] / left, beyond[2:] / self.limits.acceleration])
+                slower = slower / (1.0 + share.max(axis=(0, 2)))
+                slowest = np.minimum(highest, x)
+                ends = np.stack([slowest[:-1], slowest[1:]])
+                ends = np.where(slower < 1.0, slower * ends, np.inf)
+                highest[:-1] = np.minimum(highest[:-1], ends[0])
+                highest[1:] = np.minimum(highest[1:], ends[1])
+            else:
+                highest[:-1] *= slower
+                highest[1:] *= slower
         is_found = shortest < np.inf
         return (best if is_found else x), is_found
 
@@ -539,70 +597,78 @@ class _Grid:
         limits = np.stack([self.limits.effort] * 2 + [self.limits.acceleration] * 2)
         return limits[:, None] - np.maximum(*used)
 
-    def _with_room_for_friction(self, x: FloatArray) -> FloatArray:
-        """Return x, less where friction takes most of what gravity leaves of the torque."""
-        left = _FIRST_FRICTION * (self.limits.effort - np.abs(self.c))
-        x = x.copy()
-        for _ in range(_MOST_SOLUTIONS):
-            at = np.stack([x[:-1], x[1:]], axis=1)[..., None]
-            friction = friction_between(self.torque, np.zeros_like(left), self.slope * np.sqrt(at))
-            too_fast = np.any(np.abs(friction) > left, axis=2)
-            if not too_fast.any():
-                break
-            x[:-1] = np.where(too_fast[:, 0], 0.5 * x[:-1], x[:-1])
-            x[1:] = np.where(too_fast[:, 1], 0.5 * x[1:], x[1:])
-        return x
-
     def _rows(self, x: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """
         Return rows u, v, w (4, N, 2, n): u s'' + v x + w is beneath a bound of efforts or so.
 
         The first two are of the torque upwards and downwards, scaled by load friction, the others
-        of the acceleration. Friction is its tangent at x (N + 1,); None: there is none.
+        of the acceleration. Viscous friction is its tangent at x (N + 1,); None: there is none.
         """
         a, b, c = self.a, self.b, self.c
-        limit = self.limits.effort
         bend, slope = self.bend, self.slope
-        if x is None:
+        if not self.torque.terms.friction:
             up = (a, b, c)
             down = (-a, -b, -c)
         else:
-            at, friction, growth, direction = self._friction(x)
-            load = self.torque.model.load_friction * direction
-            gain_up = 1.0 + load * np.sign(limit - friction)
-            gain_down = 1.0 - load * np.sign(limit + friction)
-            rest = friction - growth * at
-            up = (gain_up * a, gain_up * b + growth, gain_up * c + rest)
-            down = (-gain_down * a, -gain_down * b - growth, -gain_down * c - rest)
+            directions = self._directions(x)
+            rest, growth = self._viscous(x)
+            model = self.torque.model
+            zero = np.zeros_like(c)
+            dry = [friction_of(model, zero, each) for each in directions]
+            own = [each[..., : model.n] for each in directions]
+            gain_up = 1.0 + model.load_friction * reduce(np.maximum, own)
+            gain_down = 1.0 - model.load_friction * reduce(np.minimum, own)
+            most, least = rest + reduce(np.maximum, dry), rest + reduce(np.minimum, dry)
+            up = (gain_up * a, gain_up * b + growth, gain_up * c + most)
+            down = (-gain_down * a, -gain_down * b - growth, -gain_down * c - least)
         zero = np.zeros_like(bend)
         u, v, w = zip(up, down, (slope, bend, zero), (-slope, -bend, zero), strict=True)
         return np.stack(u), np.stack(v), np.stack(w)
 
-    def _friction(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _directions(self, x: FloatArray | None) -> list[FloatArray]:
         """
-        Return where friction is taken, (N, 2, 1), its torque, its growth with x, its direction.
+        Return the directions, from -1 to 1, that the drives may have in intervals, (N, 2, n + m).
 
-        Where friction would leave no torque for the arm at rest it is taken at a smaller x.
+        They are the path's, as if the smooth sign of friction were a sharp one: what has to be
+        overcome. What helps to brake is the smooth sign's at x (N + 1,); None: nothing does. Where
+        a drive turns round in an interval it may have either direction at both ends.
         """
-        model, width = self.torque.model, self.torque.friction_velocity
+        slope = drive_velocity(self.torque.model, self.slope)
+        direction = np.where(np.abs(slope) > _STANDS, np.sign(slope), 0.0)
+        turns = direction[:, :1] * direction[:, 1:] < 0.0
+        found = [direction, np.where(turns, -direction, direction)]
+        if x is None:
+            return [*found, np.zeros_like(direction)]
+        rate = np.sqrt(np.stack([x[:-1], x[1:]], axis=1))[..., None]
+        return [*found, np.tanh(slope * rate / self.torque.friction_velocity)]
+
+    def _viscous(self, x: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """
+        Return the tangent at x (N + 1,) of friction that grows with speed, (N, 2, n) each.
+
+        It is what it is at rest, and its growth with x. Where it would leave no torque for the arm
+        at rest it is that at a smaller x.
+        """
+        model = self.torque.model
+        if x is None:
+            return np.zeros_like(self.c), np.zeros_like(self.c)
+        direction = np.zeros_like(drive_velocity(model, self.slope))
+
+        def tangent(at: FloatArray) -> tuple[FloatArray, FloatArray]:
+            friction = friction_of(model, self.slope * np.sqrt(at), direction)
+            farther = friction_of(model, self.slope * np.sqrt(at * (1.0 + _SLOPE_STEP)), direction)
+            growth = (farther - friction) / (_SLOPE_STEP * at)
+            return friction - growth * at, growth
+
         at = np.maximum(np.stack([x[:-1], x[1:]], axis=1)[..., None], _SMALLEST_X)
-        left = self.limits.effort - np.abs(self.c)
-
-        def torque_and_growth(at: FloatArray) -> tuple[FloatArray, FloatArray]:
-            qd = self.slope * np.sqrt(at)
-            farther = self.slope * np.sqrt(at * (1.0 + _SLOPE_STEP))
-            friction = smooth_friction_torque(model, width, qd)
-            growth = smooth_friction_torque(model, width, farther) - friction
-            return friction, growth / (_SLOPE_STEP * at)
-
-        friction, growth = torque_and_growth(at)
+        rest, growth = tangent(at)
         for _ in range(_MOST_SOLUTIONS):
-            too_fast = (np.abs(friction - growth * at) > left).any(axis=2, keepdims=True)
+            too_fast = (np.abs(rest) > self.left).any(axis=2, keepdims=True)
             if not too_fast.any():
                 break
             at = np.where(too_fast, 0.25 * at, at)
-            friction, growth = torque_and_growth(at)
-        return at, friction, growth, np.tanh(self.slope * np.sqrt(at) / width)
+            rest, growth = tangent(at)
+        return rest, growth
 
     def _solution(
         self,

@@ -292,7 +292,11 @@ def check_positions(model: RobotModel, q: FloatArray, where: Callable[[int], str
 
 
 def check_resting(
-    resting: FloatArray, limits: FloatArray, model: RobotModel, where: Callable[[int], str]
+    resting: FloatArray,
+    limits: FloatArray,
+    model: RobotModel,
+    where: Callable[[int], str],
+    what: str = 'torque at rest',
 ) -> None:
     """
     Check torques at rest (N, P, n) against limits (n,).
@@ -308,7 +312,7 @@ def check_resting(
     k, place, j = np.unravel_index(int(excess.argmax()), excess.shape)
     unit = force_unit(model.dh.prismatic[j])
     raise Overload(
-        f'joint {model.joint_names[j]!r} torque at rest {where(int(k))}',
+        f'joint {model.joint_names[j]!r} {what} {where(int(k))}',
         float(resting[k, place, j]),
         f'at most {limits[j]:.6g} {unit}, what its effort limit leaves',
         unit=unit,

@@ -100,18 +100,18 @@ class Polynomials:
         order : int
             0 of the position, to 3 of the jerk.
         """
-        values = self.coefficients.transpose(0, 2, 1)
+        values = list(self.coefficients.transpose(1, 0, 2))
         for _ in range(order):
             values = _derived(values)
-        slope = _derived(values)
-        roots = _roots(slope.reshape(-1, slope.shape[-1])).reshape(*slope.shape[:2], -1)
-        ends = np.broadcast_to([0.0, 1.0], (*slope.shape[:2], 2))
-        s = np.concatenate([ends, roots], axis=2)
-        found = values[..., -1:] + 0.0 * s
-        for k in reversed(range(values.shape[-1] - 1)):
-            found = found * s + values[..., k : k + 1]
-        found /= self.steps[:, None, None] ** order
-        return found.min(axis=2), found.max(axis=2)
+        first, last = values[0], sum(values[1:], start=values[0])
+        lowest, highest = np.minimum(first, last), np.maximum(first, last)
+        for s in _roots(_derived(values)):
+            found = values[-1]
+            for value in values[-2::-1]:
+                found = found * s + value
+            lowest, highest = np.minimum(lowest, found), np.maximum(highest, found)
+        unit = self.steps[:, None] ** order
+        return lowest / unit, highest / unit
 
     def largest(self, order: int) -> FloatArray:
         """Return the largest size of a derivative in each segment, (N - 1, n)."""
@@ -186,33 +186,29 @@ class Waypoints:
         )
 
 
-def _derived(values: FloatArray) -> FloatArray:
-    """Return the coefficients (..., d - 1) of the derivatives of polynomials (..., d)."""
-    if values.shape[-1] == 1:
-        return 0.0 * values
-    return values[..., 1:] * np.arange(1, values.shape[-1])
+def _derived(values: list[FloatArray]) -> list[FloatArray]:
+    """Return the coefficients of the derivatives of polynomials, from that of 1 on."""
+    return [k * value for k, value in enumerate(values)][1:]
 
 
-def _roots(values: FloatArray) -> FloatArray:
-    """Return the roots (M, k) of polynomials (M, d); any number from 0 to 1 where one is not."""
-    degree = values.shape[1] - 1
-    found: FloatArray
+def _roots(values: list[FloatArray]) -> list[FloatArray]:
+    """Return the roots of polynomials; any numbers from 0 to 1 where there are fewer."""
+    found: list[FloatArray] = []
     with np.errstate(divide='ignore', invalid='ignore', over='ignore'):
-        if degree <= 0:
-            found = np.zeros((len(values), 0))
-        elif degree == 1:
-            found = -values[:, :1] / values[:, 1:]
-        elif degree == 2:
-            c, b, a = values.T
+        if len(values) == 2:
+            found = [-values[0] / values[1]]
+        elif len(values) == 3:
+            c, b, a = values
             q = -0.5 * (b + np.copysign(np.sqrt(np.maximum(b * b - 4.0 * a * c, 0.0)), b))
-            found = np.stack([q / a, c / q], axis=1)
-        else:
-            size = np.abs(values).max(axis=1)
-            least = np.maximum(_TINY * size, np.finfo(float).tiny)
-            leading = values[:, -1]
+            found = [q / a, c / q]
+        elif len(values) > 3:
+            table = np.stack([value.ravel() for value in values], axis=1)
+            degree, leading = len(values) - 1, table[:, -1]
+            least = np.maximum(_TINY * np.abs(table).max(axis=1), np.finfo(float).tiny)
             leading = np.where(np.abs(leading) < least, least, leading)
-            companion = np.tile(np.eye(degree, k=-1), (len(values), 1, 1))
-            companion[:, :, -1] = -values[:, :-1] / leading[:, None]
+            companion = np.tile(np.eye(degree, k=-1), (len(table), 1, 1))
+            companion[:, :, -1] = -table[:, :-1] / leading[:, None]
             companion[~np.isfinite(companion)] = 0.0
-            found = np.linalg.eigvals(companion).real
-    return np.clip(np.nan_to_num(found, posinf=1.0, neginf=0.0), 0.0, 1.0)
+            roots = np.linalg.eigvals(companion).real
+            found = [root.reshape(values[0].shape) for root in roots.T]
+    return [np.clip(np.nan_to_num(root, posinf=1.0, neginf=0.0), 0.0, 1.0) for root in found]

@@ -10,10 +10,14 @@ import pytest
 from robots import public_urdf, two_link_urdf
 
 import robodyn_ros as rd
-from robodyn_ros.control.feedforward_efforts import TrajectoryFeedforward
+from robodyn_ros.control.feedforward_efforts import (
+    FeedforwardSettings,
+    TrajectoryFeedforward,
+    with_feedforward_efforts,
+)
 from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.reference import Reference, ReferenceState
-from robodyn_ros.control.retimed_trajectory import Retiming, slowed_trajectory
+from robodyn_ros.control.retimed_trajectory import Retiming, knot_bound, slowed_trajectory
 from robodyn_ros.control.settings import checked
 from robodyn_ros.control.timed_motion import TimingLimits
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
@@ -124,6 +128,22 @@ def test_points_keep_every_limit_between_them_of_joints_that_need_no_torque(grid
     assert speed.max() <= 2.0 * (1.0 + 1e-6) and rise.max() <= 5.0 * (1.0 + 1e-6)
     fastest = distance / 2.0 + 2.0 / 5.0 if distance > 0.8 else 2.0 * (distance / 5.0) ** 0.5
     assert fastest <= found.times[-1] <= 1.03 * fastest or grid_points < 200
+
+
+@pytest.mark.filterwarnings('error')
+def test_joints_that_need_no_torque_get_no_points_for_it():
+    """Their bound is zero: a division by it made NaN, and every point the file may have."""
+    arm = rd.RobotModel.from_urdf(two_link_urdf())
+    none = np.zeros_like(arm.inertial_parameters)
+    arm = dataclasses.replace(arm, inertial_parameters=none)
+    limits = TimingLimits.of(arm, None, 2.0, 5.0)
+    torque = ReferenceTorque.of(arm)
+    given = trajectory([[0.0, 0.0], [1.0, 2.0]], [0.0, 5.0], 'p', arm.joint_names)
+    found = Retiming(limits).of(given, torque)
+    settings = FeedforwardSettings(limits.effort, knot_bound(found.motion, limits), np.ones(2))
+    filled = with_feedforward_efforts(found.trajectory, torque, settings)
+    assert len(filled.trajectory.times) < 20 and not filled.trajectory.efforts.any()
+    assert not filled.largest_error.any()
 
 
 def test_names_in_another_order_stay_in_it():
