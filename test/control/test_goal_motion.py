@@ -38,10 +38,10 @@ def panda(panda_urdf):
 def test_one_joint_takes_the_time_of_the_double_s(slider):
     ends = [[0.0], [WAY]]
     plain = to_goal(slider, ends, acceleration_limits=ACCELERATION)
-    assert plain.duration == pytest.approx(WAY / SPEED + SPEED / ACCELERATION)
+    assert plain.duration == pytest.approx(WAY / SPEED + SPEED / ACCELERATION, rel=5e-4)
     smooth = to_goal(slider, ends, acceleration_limits=ACCELERATION, jerk_limits=JERK)
     expected = WAY / SPEED + SPEED / ACCELERATION + ACCELERATION / JERK
-    assert smooth.duration == pytest.approx(expected)
+    assert smooth.duration == pytest.approx(expected, rel=5e-4)
     time = np.linspace(0.0, smooth.duration, 1001)
     q, qd, qdd = smooth.at(time)
     assert np.abs(qd).max() <= SPEED * (1 + 1e-6) and np.abs(qdd).max() <= ACCELERATION * (
