@@ -30,6 +30,7 @@ KNOT_FRACTION = 1e-3
 
 _HEADROOM = 1e-3  # of the time of a slowed trajectory: it is checked at other places, too
 _LEAST_EFFORT = 1e-6  # of the arm's largest: that of a joint that needs none is rounding
+_ROUNDING = 1e-6  # of its time, by which a motion that moves at an end may have to be slower
 _CLOSEST = 1e-3  # of the bound, for points that keep limits between them
 _SLOWEST = 1e-6  # slower an end is at rest [rad/s] or [m/s]
 
@@ -174,8 +175,9 @@ class Retiming:
                 break
             kept, fewer = closer, whole.rows(closer)
             scale = Course(torque, fewer, self.limits).scale()
-        if scale > 1.0:
-            if fewer.velocity[[0, -1]].any():
+        is_moving = bool(fewer.velocity[[0, -1]].any())
+        if scale > (1.0 + _ROUNDING if is_moving else 1.0):
+            if is_moving:
                 raise NoSolution(
                     'trajectory points',
                     Phrase(f'{len(kept)} points need {scale:.4g} times the time'),

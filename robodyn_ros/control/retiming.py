@@ -247,7 +247,8 @@ def _to_goal(
         rest if velocity is None else checked_array(name, velocity, (n,))
         for name, velocity in zip(_ENDS, ends, strict=True)
     ]
-    motion = motion_to_goal(torque, points, np.array(velocities), limits, jerk_limits)
+    checked = limits.scaled(1.0 - _CHECKED)
+    motion = motion_to_goal(torque, points, np.array(velocities), checked, jerk_limits)
     slowed = ''
     if rms_limits is not None:
         motion, slowed = _slowed(torque, motion, limits, rms_limits, bool(np.any(velocities)))
