@@ -191,6 +191,7 @@ def retime(
         else f'{before:.4g} s before, {fast.duration:.4g} s after: '
         f'{fast.duration / before:.3g} of the time',
         *([f'jerk limits cost {cost:.3g} s of it'] if cost else []),
+        *([f'slowed to {fast.slowed}'] if fast.slowed else []),
         table_of(joints, model.dh.prismatic).text(),
         *(
             f'{each.begin:7.3f} to {each.end:.3f} s: {each.limit} of {each.joint!r}'
@@ -201,6 +202,7 @@ def retime(
         'duration_before': before,
         'duration': fast.duration,
         'smoothing_cost': cost,
+        'slowed': fast.slowed,
         'joints': joints,
         'binding': [each._asdict() for each in fast.binding],
     }

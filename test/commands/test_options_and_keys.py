@@ -119,7 +119,7 @@ KEYS: dict[str, str] = {
     'retime': (
         'binding binding.begin binding.end binding.joint binding.limit duration '
         'duration_before joints joints.effort_share joints.largest_effort joints.name '
-        'joints.rms smoothing_cost'
+        'joints.rms slowed smoothing_cost'
     ),
     'excite': (
         'clearance_m dry_run_problem duration findings findings.code findings.element '

@@ -148,6 +148,14 @@ def test_jerk_limit_says_what_it_costs(slow):
     assert answer.exit_code == 0 and 'jerk limits cost ' in answer.output
 
 
+def test_motion_that_is_slowed_as_a_whole_says_what_slowed_it(slow):
+    assert 'slowed' not in invoked('retime', ARM, slow, *LIMITS).output
+    answer = invoked('retime', ARM, slow, *LIMITS, '--rms-limit', 60)
+    assert answer.exit_code == 0
+    (line,) = [each for each in answer.output.splitlines() if each.startswith('slowed to ')]
+    assert 'rms' in line
+
+
 def test_load_that_is_too_heavy_is_refused_by_joint_and_place(slow):
     said = error_of('retime', ARM, slow, *LIMITS, '--payload', 50)
     assert "'joint2' torque at rest at " in said and 'near waypoint' in said
