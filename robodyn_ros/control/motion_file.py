@@ -70,32 +70,8 @@ def samples_of_file(path: Path, model: RobotModel, *, topic: str | None = None) 
     if not is_trajectory_file(path):
         return read_motion(path, model, topic=topic)
     trajectory = trajectory_of_file(path)
-    names = model.joint_names
-    columns = joint_columns(trajectory, names)
-    held = [name for name in names if name not in trajectory.joint_names]
-    if held:
-        raise RejectedTrajectory(
-            'trajectory joint_names',
-            Phrase(f'without {", ".join(held)}'),
-            'every joint of the arm',
-        )
-    possible = PossiblePositions.of(model)
-    possible.check('trajectory point', trajectory.positions, columns, RejectedTrajectory)
-    order, times = np.argsort(columns), trajectory.times
-    velocity, acceleration = completed_waypoints(
-        trajectory, times, trajectory.positions[0], float(times[0])
-    )
-    rows = (trajectory.positions, velocity, acceleration)
-    waypoints = Waypoints(times, *(row[:, order] for row in rows))
-    if len(times) == 1:
-        return MotionSamples.from_samples(times, waypoints.position)
-    longest = max(_STEP, waypoints.duration / _MOST_SAMPLES)
-    parts = [
-        np.linspace(begin, end, int(np.ceil((end - begin) / longest)), endpoint=False)
-        for begin, end in pairwise(times)
-    ]
-    time = np.concatenate([*parts, times[-1:]])
-    return MotionSamples.from_samples(time, *waypoints.polynomials.at(time))
+    with in_file(path):
+        return _samples(trajectory, model)
 
 
 def path_of_file(
@@ -166,3 +142,41 @@ def _is_untimed(rows: TrajectoryRows) -> bool:
     """Return whether points share their times with those before; none is earlier."""
     steps = np.diff(rows.times)
     return bool(len(steps) and (steps >= 0.0).all() and (steps == 0.0).any())
+
+
+def _samples(trajectory: Trajectory, model: RobotModel) -> MotionSamples:
+    """Return a trajectory of all joints at times close to one another."""
+    names = model.joint_names
+    columns = joint_columns(trajectory, names)
+    held = [name for name in names if name not in trajectory.joint_names]
+    if held:
+        raise RejectedTrajectory(
+            'trajectory joint_names',
+            Phrase(f'without {", ".join(held)}'),
+            'every joint of the arm',
+        )
+    possible = PossiblePositions.of(model)
+    possible.check('trajectory point', trajectory.positions, columns, RejectedTrajectory)
+    order, times = np.argsort(columns), trajectory.times
+    velocity, acceleration = completed_waypoints(
+        trajectory, times, trajectory.positions[0], float(times[0])
+    )
+    rows = (trajectory.positions, velocity, acceleration)
+    waypoints = Waypoints(times, *(row[:, order] for row in rows))
+    if len(times) == 1:
+        return MotionSamples.from_samples(times, waypoints.position)
+    longest = max(_STEP, waypoints.duration / _MOST_SAMPLES)
+    parts = [
+        np.linspace(begin, end, int(np.ceil((end - begin) / longest)), endpoint=False)
+        for begin, end in pairwise(times)
+    ]
+    time = np.concatenate([*parts, times[-1:]])
+    with np.errstate(over='ignore', invalid='ignore'):
+        states = waypoints.polynomials.at(time)
+    if not all(np.isfinite(part).all() for part in states):
+        raise RejectedTrajectory(
+            'trajectory',
+            Phrase('numbers too large to interpolate'),
+            'values an arm can follow',
+        )
+    return MotionSamples.from_samples(time, *states)

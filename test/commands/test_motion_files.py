@@ -167,6 +167,11 @@ def test_joints_in_another_order_are_put_into_that_of_the_chain(written):
     np.testing.assert_allclose(other.qd, plain.qd, atol=1e-12)
 
 
+def test_numbers_too_large_to_interpolate_are_refused(written):
+    with pytest.raises(RejectedTrajectory, match='too large to interpolate'):
+        samples_of_file(written(message(velocities=1e308 * (1.0 + 0.0 * POINTS))), MODEL)
+
+
 def test_one_point_is_an_arm_at_rest(written):
     motion = samples_of_file(written(message(POINTS[1:2], (2,))), MODEL)
     np.testing.assert_array_equal(motion.q, POINTS[1:2])
