@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from robodyn_ros.control.model_torque import ReferenceTorque
-from robodyn_ros.control.reference import Reference, ReferenceState, polynomial_states
+from robodyn_ros.control.polynomials import Polynomials
+from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.errors import Phrase, RejectedTrajectory
 from robodyn_ros.model import force_unit
 
@@ -28,18 +29,15 @@ class PathTorque:
 
     Parameters
     ----------
-    times : array, shape (K,)
-        [s]
     points : ReferenceState
         The waypoints; accelerations are NaN where cubics are meant.
-    coefficients : array, shape (K - 1, 6, n)
-        Of the segments, as in ``Reference``.
+    motion : Polynomials
+        Between them, in time.
     torque : ReferenceTorque
     """
 
-    times: np.ndarray
     points: ReferenceState
-    coefficients: np.ndarray
+    motion: Polynomials
     torque: ReferenceTorque
 
     @classmethod
@@ -47,8 +45,13 @@ class PathTorque:
         cls, times: np.ndarray, points: ReferenceState, torque: ReferenceTorque
     ) -> PathTorque:
         """Return the path through some waypoints."""
-        coefficients = Reference.through(times.tolist(), points, 0.0).coefficients
-        return cls(times, points, coefficients, torque)
+        states = points.position, points.velocity, points.acceleration
+        return cls(points, Polynomials.interpolating(times, *states), torque)
+
+    @property
+    def times(self) -> np.ndarray:
+        """Of the waypoints, shape (K,) [s]."""
+        return self.motion.knots
 
     @property
     def is_cubic(self) -> np.ndarray:
@@ -64,17 +67,11 @@ class PathTorque:
 
     def times_of(self, segment: np.ndarray, s: np.ndarray) -> np.ndarray:
         """Return the times of places in segments, shape (P,) like each argument [s]."""
-        return self.times[segment] + s * np.diff(self.times)[segment]
-
-    def states(
-        self, segment: np.ndarray, s: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return q, qd and qdd, each (P, m, n), at m places of each of P segments, (P, m)."""
-        return polynomial_states(self.coefficients, np.diff(self.times), segment, s)
+        return self.times[segment] + s * self.motion.steps[segment]
 
     def at(self, segment: np.ndarray, s: np.ndarray) -> np.ndarray:
         """Return the torque, shape (P, m, n), at m places of each of P segments, (P, m)."""
-        states = self.states(segment, s)
+        states = self.motion.states(segment, s)
         shape = states[0].shape
         rows = [part.reshape(-1, shape[-1]) for part in states]
         return self.torque.at(*rows).reshape(shape)
@@ -90,8 +87,8 @@ class PathTorque:
         segment = np.arange(len(self.times) - 1)
         grid = np.tile(_GRID, (len(segment), 1))
         with np.errstate(over='ignore', invalid='ignore'):
-            is_finite = np.isfinite(self.coefficients).all() and all(
-                np.isfinite(part).all() for part in self.states(segment, grid)
+            is_finite = np.isfinite(self.motion.coefficients).all() and all(
+                np.isfinite(part).all() for part in self.motion.states(segment, grid)
             )
             if not is_finite:
                 raise RejectedTrajectory(
@@ -201,7 +198,7 @@ def effort_knots(path: PathTorque, bound: np.ndarray, period: float, most: int) 
     most : int
         How many knots there may be.
     """
-    count, durations = len(path.times) - 1, np.diff(path.times)
+    count, durations = len(path.times) - 1, path.motion.steps
     ends = path.at(np.arange(count), np.tile([0.0, 1.0], (count, 1)))
     rest = path.rest_effort
     largest = max(float(np.abs(ends).max(initial=0.0)), float(np.abs(rest).max(initial=0.0)))
@@ -288,7 +285,7 @@ class _Lines(NamedTuple):
         rise = (end_effort - begin_effort)[:, None]
         errors = np.abs(torques - begin_effort[:, None] - rise * _GRID[:, None])[:, 1:-1]
         error = errors.max(axis=1, initial=0.0)
-        error[(end - begin) * np.diff(path.times)[segment] <= 2.0 * period] = 0.0
+        error[(end - begin) * path.motion.steps[segment] <= 2.0 * period] = 0.0
         peak = np.abs(torques).max(axis=1, initial=0.0)
         return cls(segment, begin, end, begin_effort, end_effort, error, torques[:, _MIDDLE], peak)
 

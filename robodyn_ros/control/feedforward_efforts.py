@@ -267,7 +267,7 @@ def _trajectory(
     settings: FeedforwardSettings,
 ) -> Trajectory:
     """Return the points at the knots, with joints in another order."""
-    states = path.states(knots.segment, knots.begin[:, None])
+    states = path.motion.states(knots.segment, knots.begin[:, None])
     q, qd, qdd = (part[:, 0] for part in states)
     is_waypoint, points = knots.begin == 0.0, path.points
     waypoint = knots.segment[is_waypoint]

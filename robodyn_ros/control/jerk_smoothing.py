@@ -12,11 +12,13 @@ taken. Between two stops the average begins and ends at rest.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from robodyn_ros.control.joint_path import JointPath
 from robodyn_ros.control.model_torque import ReferenceTorque
+from robodyn_ros.control.polynomials import Polynomials
 from robodyn_ros.control.timed_motion import Course, TimingLimits
 from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.spatial import FloatArray
@@ -62,18 +64,19 @@ class TimeLaw:
 
     def at(self, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the integral of the parameter, the parameter and its rate, at times (M,) [s]."""
-        step = np.diff(self.time)
-        bend = np.diff(self.rate) / step
-        s, v = self.parameter[:-1], self.rate[:-1]
-        areas = np.concatenate([[0.0], np.cumsum(step * (s + step * (v / 2 + step * bend / 6)))])
-        inside = np.clip(time, 0.0, self.time[-1])
-        k = np.clip(np.searchsorted(self.time, inside, side='right') - 1, 0, len(step) - 1)
-        t = inside - self.time[k]
-        area = areas[k] + t * (s[k] + t * (v[k] / 2 + t * bend[k] / 6))
+        area, place, rate = self._areas.at(time)
         before, after = np.minimum(time, 0.0), np.maximum(time - self.time[-1], 0.0)
-        area += before * self.parameter[0] + after * self.parameter[-1]
-        place = s[k] + t * (v[k] + t * bend[k] / 2)
-        return area, place, v[k] + t * bend[k]
+        outside = before * self.parameter[0] + after * self.parameter[-1]
+        return area[:, 0] + outside, place[:, 0], rate[:, 0]
+
+    @cached_property
+    def _areas(self) -> Polynomials:
+        """The integral of the parameter, whose derivatives are the parameter and its rate."""
+        step = np.diff(self.time)
+        s, v = step * self.parameter[:-1], step**2 * self.rate[:-1] / 2.0
+        bend = step**2 * np.diff(self.rate) / 6.0
+        begin = np.concatenate([[0.0], np.cumsum(s + v + bend)[:-1]])
+        return Polynomials(self.time, np.stack([begin, s, v, bend], axis=1)[..., None])
 
     def averaged(
         self, time: FloatArray, window: float

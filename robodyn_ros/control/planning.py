@@ -517,11 +517,14 @@ def _check_speed(
     limits: ReferenceLimits,
 ) -> None:
     """Check the speed along the path, and that of a stream of setpoints between two of them."""
-    speeds = reference.largest_speeds()
-    if len(reference.knots) == 1 and current is not None:
+    allowed = _allowed_speeds(beginning, limits)
+    speeds = np.abs(reference.start_state.velocity)
+    if len(reference.knots) > 1:
+        slowest, fastest = reference.polynomials.extremes(1, (-allowed, allowed))
+        speeds = np.maximum(-slowest, fastest).max(axis=0)
+    elif current is not None:
         elapsed = max(reference.knots[0] - current.knots[0], FIRST_STEP_TIME)
         speeds = np.abs(reference.end_state.position - beginning.position) / elapsed
-    allowed = _allowed_speeds(beginning, limits)
     _check_speeds(
         trajectory,
         limits.joint_names,
@@ -564,7 +567,9 @@ def _check_path(
     """Check the whole path, also between waypoints; an arm outside its limits may return."""
     lower = np.minimum(limits.position_limits[:, 0], lowest_start) - _ROUNDING
     upper = np.maximum(limits.position_limits[:, 1], highest_start) + _ROUNDING
-    lowest, highest = reference.extremes(lower, upper)
+    lows, highs = reference.polynomials.extremes(0, (lower, upper))
+    ends = reference.start_state.position, reference.end_state.position
+    lowest, highest = np.vstack([lows, *ends]).min(axis=0), np.vstack([highs, *ends]).max(axis=0)
     if not (np.isfinite(lowest).all() and np.isfinite(highest).all()):
         raise RejectedTrajectory(
             'trajectory', Phrase('numbers too large to interpolate'), 'values an arm can follow'

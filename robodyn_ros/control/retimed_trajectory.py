@@ -306,9 +306,5 @@ def _sampled(reference: Reference, times: FloatArray) -> Waypoints:
     """Return the given motion through even places of its segments."""
     parts = max(2, -(-GRID_POINTS // (len(times) - 1)))
     fine = np.interp(np.arange(parts * (len(times) - 1) + 1) / parts, np.arange(len(times)), times)
-    states = [reference.sample(float(time)) for time in fine]
-    return Waypoints(
-        fine,
-        np.array([state.position for state in states]),
-        np.array([state.velocity for state in states]),
-    )
+    position, velocity, _ = reference.polynomials.at(fine)
+    return Waypoints(fine, position, velocity)

@@ -18,7 +18,8 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_number, checked_per_joint
 from robodyn_ros.control.model_torque import ReferenceTorque
-from robodyn_ros.control.waypoints import PLACES, Waypoints
+from robodyn_ros.control.polynomials import PLACES
+from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.dynamics.friction import drive_velocity, friction_of
 from robodyn_ros.errors import InvalidArgument, Overload
