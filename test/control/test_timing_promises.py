@@ -93,7 +93,7 @@ def test_goal_is_as_fast_as_ruckig_where_accelerations_bind(case_of):
     case = case_of('wrist', 1)
     ends = case.points[[0, -1]]
     motion = rd.retime(case.model, ends, corners='goal', acceleration_limits=case.acceleration)
-    assert motion.duration == pytest.approx(by_ruckig(case), rel=1e-6)
+    assert motion.duration == pytest.approx(by_ruckig(case), rel=1e-3)
 
 
 # --- the oracle itself ---------------------------------------------------------------------------
