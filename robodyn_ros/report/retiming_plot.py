@@ -32,7 +32,7 @@ _HATCHES = dict(zip(LIMITS, ('', '////', '....'), strict=True))
 
 def save_retiming_plot(
     motion: TimedMotion,
-    given: Waypoints,
+    given: Waypoints | None,
     torque: ReferenceTorque,
     limits: TimingLimits,
     path: Path,
@@ -43,8 +43,8 @@ def save_retiming_plot(
     Parameters
     ----------
     motion : TimedMotion
-    given : Waypoints
-        The motion before.
+    given : Waypoints or None
+        The motion before; None: it had no times.
     torque : ReferenceTorque
     limits : TimingLimits
     path : Path
@@ -52,12 +52,15 @@ def save_retiming_plot(
     """
 
     def draw(figure: Figure) -> None:
-        before, after, binds = figure.subplots(
-            3, 1, gridspec_kw={'height_ratios': (1.0, 1.0, 0.55)}
-        )
+        drawn = [('after', motion.waypoints)]
+        if given is not None:
+            drawn.insert(0, ('before', given))
+        ratios = (*(1.0 for _ in drawn), 0.55)
+        *curves, binds = figure.subplots(len(ratios), 1, gridspec_kw={'height_ratios': ratios})
+        after = curves[-1]
         binds.sharex(after)
         names = motion.joint_names
-        for axes, what, shown in ((before, 'before', given), (after, 'after', motion.waypoints)):
+        for axes, (what, shown) in zip(curves, drawn, strict=True):
             share = torque_of(torque, shown.polynomials.between(_PLACES)) / limits.effort
             _draw(axes, names, shown, share)
             axes.set_title(f'{what}: {shown.duration:.3f} s')
