@@ -10,7 +10,7 @@ import numpy as np
 
 from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.polynomials import Polynomials
-from robodyn_ros.control.reference import ReferenceState
+from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.errors import Phrase, RejectedTrajectory
 from robodyn_ros.model import force_unit
 
@@ -25,38 +25,32 @@ _AT_REST = 1e-6  # slower than this [rad/s] or [m/s] a motion begins at rest
 @dataclass(frozen=True, eq=False)
 class PathTorque:
     """
-    The path between K waypoints of all n joints, and the torque along it; made by ``through``.
+    The path between K waypoints of all n joints, and the torque along it.
 
     Parameters
     ----------
-    points : ReferenceState
-        The waypoints; accelerations are NaN where cubics are meant.
-    motion : Polynomials
-        Between them, in time.
+    points : Waypoints
+        Accelerations are NaN where cubics are meant.
     torque : ReferenceTorque
     """
 
-    points: ReferenceState
-    motion: Polynomials
+    points: Waypoints
     torque: ReferenceTorque
-
-    @classmethod
-    def through(
-        cls, times: np.ndarray, points: ReferenceState, torque: ReferenceTorque
-    ) -> PathTorque:
-        """Return the path through some waypoints."""
-        states = points.position, points.velocity, points.acceleration
-        return cls(points, Polynomials.interpolating(times, *states), torque)
 
     @property
     def times(self) -> np.ndarray:
         """Of the waypoints, shape (K,) [s]."""
-        return self.motion.knots
+        return self.points.time
+
+    @property
+    def motion(self) -> Polynomials:
+        """Between them, in time."""
+        return self.points.polynomials
 
     @property
     def is_cubic(self) -> np.ndarray:
         """Which segments are, shape (K - 1,)."""
-        bare = np.isnan(self.points.acceleration).any(axis=1)
+        bare = np.isnan(self.points.states.acceleration).any(axis=1)
         return bare[:-1] | bare[1:]
 
     @property

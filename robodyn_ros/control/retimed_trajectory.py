@@ -11,7 +11,7 @@ import numpy as np
 from robodyn_ros.control.joint_path import Corners, JointPath, checked_waypoints
 from robodyn_ros.control.law import Terms
 from robodyn_ros.control.model_torque import ReferenceTorque
-from robodyn_ros.control.planning import completed_waypoints, joint_columns
+from robodyn_ros.control.planning import joint_columns
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.retiming import GRID_POINTS, retimed_path, retimed_points
 from robodyn_ros.control.timed_motion import (
@@ -272,34 +272,24 @@ def _motion(
             Phrase(f'without {", ".join(names[i] for i in held)}'),
             'every joint of the arm, where its state is not known',
         )
-    times, count = trajectory.times, len(trajectory.times)
-    points = ReferenceState(*(np.zeros((count, len(names))) for _ in range(4)))
-    if beginning is not None:
-        points.position[:] = beginning.position
+    times = trajectory.times
     is_begun = beginning is not None and times[0] > begin
-    come_from = trajectory.positions[0]
+    position = np.zeros(len(names)) if beginning is None else beginning.position
+    points = Waypoints.completed(
+        trajectory,
+        columns,
+        times,
+        Reference.hold(position, 0.0),
+        position[columns] if is_begun else trajectory.positions[0],
+        begin if is_begun else float(times[0]),
+    ).as_messages()
     if beginning is not None and is_begun:
-        come_from = beginning.position[columns]
-    start = begin if is_begun else float(times[0])
-    velocities, accelerations = completed_waypoints(trajectory, times, come_from, start)
-    points.position[:, columns] = trajectory.positions
-    points.velocity[:, columns] = velocities
-    points.acceleration[:, columns] = accelerations
-    points.acceleration[np.isnan(accelerations).any(axis=1)] = np.nan
-    if beginning is not None and is_begun:
-        points = ReferenceState(
-            *(
-                np.vstack([first, rest])
-                for first, rest in zip(
-                    vars(beginning).values(), vars(points).values(), strict=True
-                )
-            )
-        )
-        times = np.concatenate([[begin], times])
+        points = points.after(begin, beginning)
+    times = points.time
     if len(times) < 2:
         raise RejectedTrajectory('trajectory points', len(times), 'at least two, for a path')
     first, last = (v if np.abs(v).max() > _SLOWEST else None for v in points.velocity[[0, -1]])
-    return Reference.through(times.tolist(), points, 0.0), (first, last), times
+    return Reference.through(times.tolist(), points.states, 0.0), (first, last), times
 
 
 def _sampled(reference: Reference, times: FloatArray) -> Waypoints:

@@ -232,6 +232,24 @@ def test_feedforward_retimes_within_its_part_of_the_limits(part):
     assert filled.notes[0].startswith('timed anew: ')
 
 
+def test_retiming_leads_a_joint_that_has_turned_round_no_turn_back():
+    """Its position counts turns, the trajectory does not."""
+    text = two_link_urdf().replace('type="revolute"', 'type="continuous"')
+    text = text.replace('</joint>', '<limit effort="200" velocity="3"/></joint>')
+    assert text.count('continuous') == 2
+    settings = checked({'algorithm': 'newton_euler', 'effort_limits': [200.0]})
+    one = TrajectoryFeedforward(settings, text, 1e-3, 1e-3, retime=0.9)
+    turned = np.array([4.0 * np.pi + 0.1, 0.2])
+    for stamp in (1.0, 1.1):
+        names = one.arm.joint_names
+        one.joint_states.receive(names, turned, 0.0 * turned, received=stamp, stamp=50.0 + stamp)
+        one.take_state()
+    given = trajectory([[0.6, 0.5]], [5.0], 'pv', names)
+    positions = one.with_efforts(given, 1.1).trajectory.positions
+    assert positions[0] == pytest.approx([0.1, 0.2], abs=1e-6)
+    assert np.ptp(positions[:, 0]) == pytest.approx(0.5, abs=1e-6)
+
+
 def test_trajectories_keep_their_times_by_default():
     filled = filler().with_efforts(trajectory(CORNER[1:], [3.0, 6.0], 'pv'), 1.0)
     assert filled.trajectory.times[-1] >= 6.0
