@@ -12,7 +12,9 @@ from types import FrameType
 from typing import Annotated
 
 import click
+import numpy as np
 
+from robodyn_ros.commands.drive_limits import refuse_unknown
 from robodyn_ros.commands.options import NEEDS_ROS, OutputFolder, Refused, command
 from robodyn_ros.report.drawing import imported_matplotlib
 
@@ -51,7 +53,9 @@ def demo(
         from robodyn_ros.ros.demo.runner import Arm, DemoFailed, panda
         from robodyn_ros.ros.demo.tracking import run_demo
     try:
-        run_demo(Arm(urdf, base, tip) if urdf else panda(), output, hold_time=hold_time)
+        arm = Arm(urdf, base, tip) if urdf else panda()
+        refuse_unknown(arm.model, np.ones(arm.model.n))  # limits are assumed, and said
+        run_demo(arm, output, hold_time=hold_time)
     except (DemoFailed, NodeEnded) as error:
         raise click.ClickException(str(error)) from error
 
@@ -92,7 +96,9 @@ def identify_demo(
         from robodyn_ros.ros.demo.node_process import NodeEnded
         from robodyn_ros.ros.demo.runner import Arm, DemoFailed, panda
     try:
-        run_identification(Arm(urdf, base, tip) if urdf else panda(), output, seed=seed)
+        arm = Arm(urdf, base, tip) if urdf else panda()
+        refuse_unknown(arm.model, np.ones(arm.model.n))
+        run_identification(arm, output, seed=seed)
     except (DemoFailed, NodeEnded) as error:
         raise click.ClickException(str(error)) from error
 

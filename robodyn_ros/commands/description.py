@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from robodyn_ros.commands.drive_limits import unknown
 from robodyn_ros.commands.options import (
     Answer,
     ArmWithRotors,
@@ -10,6 +11,7 @@ from robodyn_ros.commands.options import (
     command,
     lines_of,
 )
+from robodyn_ros.description.findings import MASSES
 from robodyn_ros.dh.table import matrix_text, row_formula, table_as_dict
 from robodyn_ros.parameters.base_parameters import base_parameters, parameters_record
 from robodyn_ros.parameters.combinations import LengthStyle
@@ -65,12 +67,16 @@ def check(arm: ChosenArm) -> Answer:
     model = arm.model
     has_warnings = any(finding.level == 'warning' for finding in model.findings)
     mass = model.inertial_parameters[:, 9].sum()
+    # The finding about masses says what gives them.
+    remedies = [f'{what}: {gives}' for what, gives in unknown(model) if gives != MASSES]
     summary = (
         f'{model.base_link!r} to {model.tip_link!r}: {_counted(model.n, "joint")}, '
         f'{mass:.6g} kg that move, {_counted(len(model.findings), "finding")}.'
     )
     return Answer(
-        model.findings, [*lines_of(model.findings), summary], exit_code=int(has_warnings)
+        model.findings,
+        [*lines_of(model.findings), *remedies, summary],
+        exit_code=int(has_warnings),
     )
 
 

@@ -11,8 +11,9 @@ from typing import Annotated
 import click
 import numpy as np
 
+from robodyn_ros.commands.drive_limits import limits_of, unknown
 from robodyn_ros.commands.motion import columns_of
-from robodyn_ros.commands.options import Answer, ChosenArm, OutputFile, command, lines_of
+from robodyn_ros.commands.options import Answer, ChosenArm, OutputFile, PerJoint, command, lines_of
 from robodyn_ros.commands.progress import progress_bar
 from robodyn_ros.control.trajectory import MOST_POINTS
 from robodyn_ros.errors import NoBackend, NoSolution
@@ -106,6 +107,7 @@ def excite(
     tip_height: float | None = None,
     velocity_scale: Annotated[float, click.FloatRange(0, 1, min_open=True)] = 1.0,
     acceleration: float | None = None,
+    effort_limit: PerJoint = (),
     friction_motion: bool = False,
     poses: int = 0,
     no_dry_run: bool = False,
@@ -150,7 +152,8 @@ def excite(
         Do not run it in MuJoCo.
     """
     imported_matplotlib()  # its absence is said before the work
-    model, links = arm.model, watch or None
+    effort = limits_of(effort_limit, arm.model, '--effort-limit', arm.model.effort_limits)
+    model, links = replace(arm.model, effort_limits=effort), watch or None
     obstacles: list[HalfSpace | Box] = [Box(each[:3], each[3:], watched=links) for each in box]
     if floor is not None:
         obstacles.append(HalfSpace((0.0, 0.0, 1.0), floor, links))
@@ -202,7 +205,12 @@ def excite(
         ],
         'findings': found.findings,
     }
-    notes = [*lines_of(each for each in found.findings if each.code != 'not_excited')]
+    told = ('not_excited', 'no_effort_limit')
+    notes = [*lines_of(each for each in found.findings if each.code not in told)]
+    notes += [
+        f'Note: torque does not bound the motion: {what}; needed: {gives}'
+        for what, gives in unknown(model)
+    ]
     if problem:
         notes.append(f'Warning: no dry run in MuJoCo: {problem}')
     title = f'{found.duration:.4g} s, seed {found.seed}; at most, of the limits it was made for'

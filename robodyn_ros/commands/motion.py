@@ -11,6 +11,7 @@ from typing import Any, Literal
 import click
 import numpy as np
 
+from robodyn_ros.commands.drive_limits import limits_of, refuse_unknown
 from robodyn_ros.commands.options import (
     Answer,
     ArmWithRotors,
@@ -27,17 +28,18 @@ from robodyn_ros.control.feedforward_efforts import (
 )
 from robodyn_ros.control.law import Mode
 from robodyn_ros.control.model_torque import ReferenceTorque
+from robodyn_ros.control.motion_file import (
+    is_trajectory_file,
+    samples_of_file,
+    trajectory_of_file,
+)
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.dynamics import Method, inverse_dynamics, smooth_friction_torque
 from robodyn_ros.model import RobotModel, force_unit, position_unit
-from robodyn_ros.motions import MotionSamples, example_motion, read_motion, table_as_csv
+from robodyn_ros.motions import MotionSamples, example_motion, table_as_csv
 from robodyn_ros.motions.point_to_point import known_effort_limits
-from robodyn_ros.motions.trajectory_yaml import (
-    TrajectoryRows,
-    trajectory_as_yaml,
-    trajectory_of_yaml,
-)
+from robodyn_ros.motions.trajectory_yaml import TrajectoryRows, trajectory_as_yaml
 from robodyn_ros.record import Record, table_of
 from robodyn_ros.simulation.arm import ArmSimulation
 from robodyn_ros.simulation.closed_loop import simulated_motion
@@ -69,7 +71,7 @@ class _Torques(Record):
 @command(
     'robodyn torque urdf/puma560.urdf motion.csv -o torques.csv',
     'robodyn torque arm.urdf recording.mcap --topic /joint_states --cutoff 5 --friction',
-    'robodyn torque arm.urdf trajectory.yaml --trajectory -o with_effort.yaml',
+    'robodyn torque arm.urdf trajectory.yaml -o with_effort.yaml',
 )
 def torque(
     arm: ArmWithRotors,
@@ -80,7 +82,7 @@ def torque(
     friction: bool = False,
     topic: str | None = None,
     cutoff: float | None = None,
-    trajectory: bool = False,
+    effort_limit: PerJoint = (),
     error_bound: PerJoint = (),
 ) -> Answer:
     """
@@ -89,34 +91,33 @@ def torque(
     MOTION is a CSV file, or a ROS bag with joint states. Columns: time [s], a column for each
     joint's position under its name, and, where they are known, NAME.velocity and
     NAME.acceleration; what is not known is derived. Torques come out under the joints' names.
-    They are without friction, unless --friction is given.
+    Or it is the YAML of a trajectory_msgs/JointTrajectory, or of a message of MoveIt that holds
+    one: it comes out with effort, for the joint trajectory controller to add. Torques are without
+    friction, unless --friction is given.
 
     Parameters
     ----------
     output :
-        File to write; not given, or -: standard output.
+        File to write; not given, or -: standard output. A trajectory's torques are CSV where it
+        ends so.
     method :
         Of the computation: all give the same torques.
     friction :
         Add the URDF's friction: viscous, and Coulomb times tanh(velocity / 0.01), a smooth sign
         [rad/s or m/s].
-    trajectory :
-        MOTION is the YAML of a trajectory_msgs/JointTrajectory: write it with effort, for the
-        joint trajectory controller to add.
     error_bound : TORQUE
         How far the effort between two points of a trajectory may be off [N m or N]: one for all
         joints, one for each, or JOINT=TORQUE; not given: 0.0001 of the effort limits.
     """
     model = arm.model
     found: tuple[dict[str, Any], str, _Torques, str]
-    if trajectory:
-        if topic is not None or cutoff is not None:
-            raise click.UsageError('--topic and --cutoff are for measured motions')
-        found = _with_effort(model, motion, method, friction, error_bound)
-    elif error_bound:
-        raise click.UsageError('--error-bound is for --trajectory')
-    elif motion.suffix in ('.yaml', '.yml'):
-        raise click.UsageError('MOTION is CSV or a bag; a trajectory in YAML after --trajectory')
+    refuse_options_of_samples(motion, topic, cutoff)
+    if is_trajectory_file(motion):
+        given = trajectory_of_file(motion)
+        settings = _filling_settings(model, effort_limit, error_bound)
+        found = _with_effort(model, given, method, friction, settings, output)
+    elif error_bound or effort_limit:
+        raise click.UsageError('--error-bound and --effort-limit are for a trajectory in YAML')
     else:
         found = _of_motion(model, motion, topic, cutoff, method, friction)
     if not friction and (model.viscous_friction.any() or model.coulomb_friction.any()):
@@ -251,9 +252,16 @@ def beside_file(
 def motion_of_file(
     model: RobotModel, path: Path, topic: str | None, cutoff: float | None
 ) -> MotionSamples:
-    """Return the motion in a CSV file or a bag, low-passed where a cutoff is given."""
-    motion = read_motion(path, model, topic=topic)
+    """Return the motion in a file, low-passed where a cutoff is given."""
+    refuse_options_of_samples(path, topic, cutoff)
+    motion = samples_of_file(path, model, topic=topic)
     return motion if cutoff is None else motion.low_passed(cutoff)
+
+
+def refuse_options_of_samples(path: Path, topic: str | None, cutoff: float | None) -> None:
+    """Refuse --topic and --cutoff beside a trajectory."""
+    if is_trajectory_file(path) and not (topic is None and cutoff is None):
+        raise click.UsageError('--topic and --cutoff are for measured motions')
 
 
 def _of_motion(
@@ -284,15 +292,19 @@ def _of_motion(
 
 
 def _with_effort(
-    model: RobotModel, path: Path, method: Method, friction: bool, error_bound: PerJoint
+    model: RobotModel,
+    trajectory: Trajectory,
+    method: Method,
+    friction: bool,
+    settings: FeedforwardSettings,
+    output: Path | None,
 ) -> tuple[dict[str, Any], str, _Torques, str]:
     """Return the same of a trajectory, with the torques as its effort."""
-    trajectory = Trajectory.from_points(*trajectory_of_yaml(path))
     torque = replace(
         ReferenceTorque.of(model, ControlSettings(terms_friction=friction)),
         inverse_dynamics=partial(inverse_dynamics, model, method=method),
     )
-    filled = with_feedforward_efforts(trajectory, torque, _filling_settings(model, error_bound))
+    filled = with_feedforward_efforts(trajectory, torque, settings)
     for note in filled.notes:
         click.echo(note, err=True)
     rows = rows_of(filled.trajectory)
@@ -306,7 +318,10 @@ def _with_effort(
     }
     largest = _Torques(model.joint_names, filled.largest_torque, filled.largest_error)
     size = f'{len(rows.times)} points, {filled.inserted} of them new,'
-    return record, trajectory_as_yaml(rows), largest, size
+    text = trajectory_as_yaml(rows)
+    if output is not None and output.suffix == '.csv':
+        text = table_as_csv(rows.joint_names, np.array(rows.times), filled.trajectory.efforts)
+    return record, text, largest, size
 
 
 def rows_of(trajectory: Trajectory) -> TrajectoryRows:
@@ -325,17 +340,14 @@ def rows_of(trajectory: Trajectory) -> TrajectoryRows:
     )
 
 
-def _filling_settings(model: RobotModel, error_bound: PerJoint) -> FeedforwardSettings:
-    limits = known_effort_limits(model)
+def _filling_settings(
+    model: RobotModel, effort_limit: PerJoint, error_bound: PerJoint
+) -> FeedforwardSettings:
+    limits = limits_of(effort_limit, model, '--effort-limit', model.effort_limits)
     default = ERROR_FRACTION * limits
     given = of_joints(error_bound, model, '--error-bound', default)
     bound = np.full(model.n, default if given is None else given)
     if not (bound > 0.0).all():
         raise click.UsageError('--error-bound: each more than zero')
-    for name, most in zip(model.joint_names, bound):
-        if not np.isfinite(most):
-            raise click.UsageError(
-                f'joint {name!r} has no effort limit: --error-bound says how far the torque '
-                'between two points may be off'
-            )
+    refuse_unknown(model, bound, otherwise='--error-bound')
     return FeedforwardSettings(limits, bound, np.ones(model.n))

@@ -98,7 +98,10 @@ PerJoint = Annotated[tuple[tuple[str, float], ...], _JointNumber()]
 _HELP = {
     'json': ('', 'Print JSON.'),
     'topic': ('', "Topic of a bag; not given: the one of the arm's joint states."),
-    'motion': ('', "CSV file or bag; not given: one within the arm's limits."),
+    'motion': (
+        '',
+        "CSV file, bag, or trajectory in YAML; not given: one within the arm's limits.",
+    ),
     'cutoff': ('HZ', 'Low-pass a measured motion before deriving it.'),
     'effort_scale': (
         'FACTOR',
@@ -136,6 +139,11 @@ _HELP = {
     'gravity': (
         'X Y Z',
         "Gravity [m/s²] in the base link's axes; not given: 9.81 down the root's z axis.",
+    ),
+    'effort_limit': (
+        'LIMIT',
+        "Instead of the URDF's [N m or N]: JOINT=LIMIT, or one for each in chain order; "
+        'one for all only lowers them.',
     ),
     'rotor_inertia': (
         'JOINT=INERTIA',

@@ -10,7 +10,13 @@ from pathlib import Path
 import click
 import numpy as np
 
-from robodyn_ros.commands.motion import beside_file, columns_of, motion_of_file, rows_of
+from robodyn_ros.commands.drive_limits import ROTORS, limits_of, refuse_unknown
+from robodyn_ros.commands.motion import (
+    beside_file,
+    columns_of,
+    refuse_options_of_samples,
+    rows_of,
+)
 from robodyn_ros.commands.options import (
     Answer,
     ArmWithRotors,
@@ -23,14 +29,13 @@ from robodyn_ros.commands.options import (
 from robodyn_ros.control.feedforward_efforts import FeedforwardSettings, with_feedforward_efforts
 from robodyn_ros.control.joint_path import Corners
 from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
+from robodyn_ros.control.motion_file import path_of_file
 from robodyn_ros.control.retimed_trajectory import Retiming, knot_bound
 from robodyn_ros.control.timed_motion import TimedMotion, TimingLimits, positive_limits
-from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.identification import Identification
-from robodyn_ros.model import Payload, RobotModel
-from robodyn_ros.motions import MotionSamples, table_as_csv
-from robodyn_ros.motions.point_to_point import known_effort_limits
-from robodyn_ros.motions.trajectory_yaml import trajectory_as_yaml, trajectory_of_yaml
+from robodyn_ros.model import Payload
+from robodyn_ros.motions import table_as_csv
+from robodyn_ros.motions.trajectory_yaml import trajectory_as_yaml
 from robodyn_ros.record import Record, table_of
 from robodyn_ros.report.drawing import imported_matplotlib
 from robodyn_ros.report.retiming_plot import save_retiming_plot
@@ -100,9 +105,10 @@ def retime(
     """
     Time a motion anew, as fast as the drives allow.
 
-    MOTION is the YAML of a trajectory_msgs/JointTrajectory, or a CSV file or a ROS bag. Its path
-    stays; the time along it becomes the shortest within the limits of effort and velocity, with
-    the model's friction. Of a CSV file or a bag it is the path of the positions, from rest to
+    MOTION is the YAML of a trajectory_msgs/JointTrajectory, with times or without, or of a message
+    of MoveIt that holds one; or a CSV file or a ROS bag. Its path stays; the time along it becomes
+    the shortest within the limits of effort and velocity, with the model's friction. Of a CSV file
+    or a bag it is the path of the positions, from rest to
     rest; where they were measured, --cutoff keeps their noise out of it. A LIMIT is one number for
     all joints, an option for each joint in the order of the chain, or JOINT=LIMIT.
 
@@ -113,12 +119,10 @@ def retime(
         standard output.
     margin :
         Part of the effort limits that is left to a controller.
-    effort_limit : LIMIT
-        Instead of the URDF's [N m or N].
     rms_limit : LIMIT
         Of the effort over the motion [N m or N].
     velocity_limit : LIMIT
-        Instead of the URDF's [rad/s or m/s].
+        Instead of the URDF's [rad/s or m/s]; one for all only lowers them.
     acceleration_limit : LIMIT
         [rad/s² or m/s²]
     jerk_limit : LIMIT
@@ -140,14 +144,18 @@ def retime(
     model = arm.model
     if identified is not None:
         model = Identification.load(identified).applied_to(model)
+    effort = limits_of(effort_limit, model, '--effort-limit', model.effort_limits)
+    acceleration = of_joints(acceleration_limit, model, '--acceleration-limit')
+    if acceleration is None:
+        refuse_unknown(model, effort, otherwise='--acceleration-limit')
     if payload is not None:
         model = model.with_payload(Payload(payload))
     torque = ReferenceTorque.of(model, torque=RigidBodyTorque('newton_euler'))
     limits = TimingLimits.of(
         model,
-        of_joints(effort_limit, model, '--effort-limit', known_effort_limits(model)),
-        of_joints(velocity_limit, model, '--velocity-limit', model.velocity_limits),
-        of_joints(acceleration_limit, model, '--acceleration-limit'),
+        effort,
+        limits_of(velocity_limit, model, '--velocity-limit', model.velocity_limits),
+        acceleration,
         margin,
     )
     jerk = of_joints(jerk_limit, model, '--jerk-limit')
@@ -159,9 +167,14 @@ def retime(
         corners,
         tolerance,
     )
-    given = _given(model, motion, topic, cutoff, has_waypoints=corners != 'spline')
+    refuse_options_of_samples(motion, topic, cutoff)
+    given, is_timed = path_of_file(
+        motion, model, topic=topic, cutoff=cutoff, has_waypoints=corners != 'spline'
+    )
     found = retiming.of(given, torque)
     fast = found.motion
+    if not model.rotor_inertia.any() and any(each.limit == 'effort' for each in fast.binding):
+        click.echo(f'Note: {ROTORS}', err=True)
     if output is not None and output.suffix == '.csv':
         names = columns_of(model, '', '.velocity', '.acceleration', '.torque')
         columns = (fast.position, fast.velocity, fast.acceleration, fast.effort)
@@ -171,11 +184,14 @@ def retime(
         rows = rows_of(with_feedforward_efforts(found.trajectory, torque, settings).trajectory)
         text, points = trajectory_as_yaml(rows), len(rows.times)
     joints = _joints(fast, limits)
-    before, cost = found.given.duration, fast.smoothing_cost
+    before, cost = found.given.duration if is_timed else None, fast.smoothing_cost
     lines = [
-        f'{before:.4g} s before, {fast.duration:.4g} s after: '
+        f'no times before, {fast.duration:.4g} s after'
+        if before is None
+        else f'{before:.4g} s before, {fast.duration:.4g} s after: '
         f'{fast.duration / before:.3g} of the time',
         *([f'jerk limits cost {cost:.3g} s of it'] if cost else []),
+        *([f'slowed to {fast.slowed}'] if fast.slowed else []),
         table_of(joints, model.dh.prismatic).text(),
         *(
             f'{each.begin:7.3f} to {each.end:.3f} s: {each.limit} of {each.joint!r}'
@@ -186,42 +202,14 @@ def retime(
         'duration_before': before,
         'duration': fast.duration,
         'smoothing_cost': cost,
+        'slowed': fast.slowed,
         'joints': joints,
         'binding': [each._asdict() for each in fast.binding],
     }
     if plot is not None:
-        save_retiming_plot(fast, found.given, torque, limits, plot)
+        save_retiming_plot(fast, found.given if is_timed else None, torque, limits, plot)
         lines.append(str(plot))
     return beside_file(record, lines, text, output, f'{points} points in {output}')
-
-
-def _given(
-    model: RobotModel, path: Path, topic: str | None, cutoff: float | None, *, has_waypoints: bool
-) -> Trajectory:
-    """Return the motion in a file: of samples no more than a trajectory holds, rest to rest."""
-    if path.suffix in ('.yaml', '.yml'):
-        if topic is not None or cutoff is not None:
-            raise click.UsageError('--topic and --cutoff are for measured motions')
-        return Trajectory.from_points(*trajectory_of_yaml(path))
-    samples = motion_of_file(model, path, topic, cutoff)
-    # Measured velocities are not quite those of the positions, and at rest have any direction.
-    samples = MotionSamples.from_samples(samples.time, samples.q)
-    count = len(samples.time)
-    chosen = np.unique(np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int))
-    velocities = samples.qd[chosen]
-    velocities[[0, -1]] = 0.0
-    if has_waypoints:
-        velocities = np.empty((len(chosen), 0))
-    times = samples.time[chosen] - samples.time[0]
-    nothing: list[tuple[float, ...]] = [()] * len(chosen)
-    return Trajectory.from_points(
-        model.joint_names,
-        times.tolist(),
-        samples.q[chosen].tolist(),
-        velocities.tolist(),
-        nothing,
-        nothing,
-    )
 
 
 def _joints(motion: TimedMotion, limits: TimingLimits) -> list[_RetimedJoint]:

@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import click
 
 from robodyn_ros.commands.demonstration import check_ends, needing_ros
+from robodyn_ros.commands.drive_limits import limits_of, refuse_unknown
 from robodyn_ros.commands.node import become, ros_parameters
-from robodyn_ros.commands.options import Positive, Rest, command
+from robodyn_ros.commands.options import PerJoint, Positive, Rest, command
 from robodyn_ros.control.softness import Chosen, floating
 from robodyn_ros.control.softness import soft as softened
 from robodyn_ros.model import RobotModel
@@ -31,6 +33,7 @@ def float_(
     simulate: bool = False,
     push: tuple[float, float, float] | None = None,
     duration: Positive | None = None,
+    effort_limit: PerJoint = (),
 ) -> None:
     """
     Let an arm float, to be guided by hand: gravity and friction are compensated.
@@ -38,7 +41,7 @@ def float_(
     It starts the dynamics node. ARGUMENTS, after --, are the node's: -p NAME:=VALUE, -r FROM:=TO.
     Nothing holds the arm where it is; keep a hand on it, and the emergency stop in reach.
     """
-    _run(floating, urdf, base, tip, simulate, push, duration, arguments)
+    _run(floating, urdf, base, tip, simulate, push, duration, effort_limit, arguments)
 
 
 @command(
@@ -55,6 +58,7 @@ def soft(
     simulate: bool = False,
     push: tuple[float, float, float] | None = None,
     duration: Positive | None = None,
+    effort_limit: PerJoint = (),
 ) -> None:
     """
     Hold an arm softly where it is: pushed, it yields by force over stiffness and comes back.
@@ -72,7 +76,7 @@ def soft(
     def choose(model: RobotModel) -> Chosen:
         return softened(model, stiffness)
 
-    _run(choose, urdf, base, tip, simulate, push, duration, arguments)
+    _run(choose, urdf, base, tip, simulate, push, duration, effort_limit, arguments)
 
 
 def _run(
@@ -83,6 +87,7 @@ def _run(
     simulate: bool,
     push: tuple[float, float, float] | None,
     duration: float | None,
+    effort_limit: PerJoint,
     arguments: tuple[str, ...],
 ) -> None:
     check_ends(urdf, base, tip)
@@ -99,10 +104,16 @@ def _run(
     except DemoFailed as error:
         raise click.ClickException(str(error)) from error
     model = arm.model
+    effort = limits_of(effort_limit, model, '--effort-limit', model.effort_limits)
+    if simulate or choose is not floating:  # else the node may be given them as its parameter
+        refuse_unknown(model, effort)
+    model = replace(model, effort_limits=effort)
     chosen = choose(model)
     for line in (f'{model.base_link} to {model.tip_link}', *chosen.reasons):
         click.echo(line)
     parameters = {**arm.parameters, **chosen.parameters}
+    if effort_limit:
+        parameters['effort_limits'] = effort.tolist()
     if simulate:
         _simulate(model, parameters, push, duration)
         return

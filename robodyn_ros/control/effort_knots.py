@@ -9,7 +9,8 @@ from typing import NamedTuple
 import numpy as np
 
 from robodyn_ros.control.model_torque import ReferenceTorque
-from robodyn_ros.control.reference import Reference, ReferenceState, polynomial_states
+from robodyn_ros.control.polynomials import Polynomials
+from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.errors import Phrase, RejectedTrajectory
 from robodyn_ros.model import force_unit
 
@@ -17,42 +18,39 @@ _PARTS = 8  # of a line between knots, at whose ends the torque is compared with
 _GRID = np.linspace(0.0, 1.0, _PARTS + 1)
 _MIDDLE = _PARTS // 2
 _CONTINUOUS = 0.1  # a jump of torque under this fraction of the bound needs no second point
+_ROUNDING = 1e-9  # of the arm's largest torque, that no line is held to
 _AT_REST = 1e-6  # slower than this [rad/s] or [m/s] a motion begins at rest
 
 
 @dataclass(frozen=True, eq=False)
 class PathTorque:
     """
-    The path between K waypoints of all n joints, and the torque along it; made by ``through``.
+    The path between K waypoints of all n joints, and the torque along it.
 
     Parameters
     ----------
-    times : array, shape (K,)
-        [s]
-    points : ReferenceState
-        The waypoints; accelerations are NaN where cubics are meant.
-    coefficients : array, shape (K - 1, 6, n)
-        Of the segments, as in ``Reference``.
+    points : Waypoints
+        Accelerations are NaN where cubics are meant.
     torque : ReferenceTorque
     """
 
-    times: np.ndarray
-    points: ReferenceState
-    coefficients: np.ndarray
+    points: Waypoints
     torque: ReferenceTorque
 
-    @classmethod
-    def through(
-        cls, times: np.ndarray, points: ReferenceState, torque: ReferenceTorque
-    ) -> PathTorque:
-        """Return the path through some waypoints."""
-        coefficients = Reference.through(times.tolist(), points, 0.0).coefficients
-        return cls(times, points, coefficients, torque)
+    @property
+    def times(self) -> np.ndarray:
+        """Of the waypoints, shape (K,) [s]."""
+        return self.points.time
+
+    @property
+    def motion(self) -> Polynomials:
+        """Between them, in time."""
+        return self.points.polynomials
 
     @property
     def is_cubic(self) -> np.ndarray:
         """Which segments are, shape (K - 1,)."""
-        bare = np.isnan(self.points.acceleration).any(axis=1)
+        bare = np.isnan(self.points.states.acceleration).any(axis=1)
         return bare[:-1] | bare[1:]
 
     @property
@@ -63,17 +61,11 @@ class PathTorque:
 
     def times_of(self, segment: np.ndarray, s: np.ndarray) -> np.ndarray:
         """Return the times of places in segments, shape (P,) like each argument [s]."""
-        return self.times[segment] + s * np.diff(self.times)[segment]
-
-    def states(
-        self, segment: np.ndarray, s: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return q, qd and qdd, each (P, m, n), at m places of each of P segments, (P, m)."""
-        return polynomial_states(self.coefficients, np.diff(self.times), segment, s)
+        return self.times[segment] + s * self.motion.steps[segment]
 
     def at(self, segment: np.ndarray, s: np.ndarray) -> np.ndarray:
         """Return the torque, shape (P, m, n), at m places of each of P segments, (P, m)."""
-        states = self.states(segment, s)
+        states = self.motion.states(segment, s)
         shape = states[0].shape
         rows = [part.reshape(-1, shape[-1]) for part in states]
         return self.torque.at(*rows).reshape(shape)
@@ -89,8 +81,8 @@ class PathTorque:
         segment = np.arange(len(self.times) - 1)
         grid = np.tile(_GRID, (len(segment), 1))
         with np.errstate(over='ignore', invalid='ignore'):
-            is_finite = np.isfinite(self.coefficients).all() and all(
-                np.isfinite(part).all() for part in self.states(segment, grid)
+            is_finite = np.isfinite(self.motion.coefficients).all() and all(
+                np.isfinite(part).all() for part in self.motion.states(segment, grid)
             )
             if not is_finite:
                 raise RejectedTrajectory(
@@ -193,16 +185,18 @@ def effort_knots(path: PathTorque, bound: np.ndarray, period: float, most: int) 
     path : PathTorque
         Of no more than ``most`` waypoints.
     bound : array, shape (n,)
-        [N m] or [N]
+        [N m] or [N]; zero: as well as numbers allow.
     period : float
         Within it the torque changes where it jumps; a line shorter than twice this is not
         halved [s].
     most : int
         How many knots there may be.
     """
-    count, durations = len(path.times) - 1, np.diff(path.times)
+    count, durations = len(path.times) - 1, path.motion.steps
     ends = path.at(np.arange(count), np.tile([0.0, 1.0], (count, 1)))
     rest = path.rest_effort
+    largest = max(float(np.abs(ends).max(initial=0.0)), float(np.abs(rest).max(initial=0.0)))
+    bound = np.maximum(bound, max(_ROUNDING * largest, np.finfo(float).tiny))
     before = np.vstack([_first_effort(path, ends), ends[:, 1]])
     after = np.vstack([ends[:, 0], rest])
     jumps = _jumps(np.abs(after - before) / bound, durations > 2.0 * period, most - count - 1)
@@ -285,7 +279,7 @@ class _Lines(NamedTuple):
         rise = (end_effort - begin_effort)[:, None]
         errors = np.abs(torques - begin_effort[:, None] - rise * _GRID[:, None])[:, 1:-1]
         error = errors.max(axis=1, initial=0.0)
-        error[(end - begin) * np.diff(path.times)[segment] <= 2.0 * period] = 0.0
+        error[(end - begin) * path.motion.steps[segment] <= 2.0 * period] = 0.0
         peak = np.abs(torques).max(axis=1, initial=0.0)
         return cls(segment, begin, end, begin_effort, end_effort, error, torques[:, _MIDDLE], peak)
 

@@ -38,8 +38,8 @@ from robodyn_ros.control.effort_knots import EffortKnots, PathTorque, effort_kno
 from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer, MeasuredState
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
-from robodyn_ros.control.planning import PositionStream, completed_waypoints, joint_columns
-from robodyn_ros.control.reference import Reference, ReferenceState, joined
+from robodyn_ros.control.planning import PositionStream, joint_columns
+from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.retimed_trajectory import Retiming, slowed_trajectory
 from robodyn_ros.control.sent_reference import SentReference
 from robodyn_ros.control.servo_offset import ServoOffset
@@ -47,6 +47,7 @@ from robodyn_ros.control.settings import ControlSettings, in_chain_order, safety
 from robodyn_ros.control.timed_motion import TimingLimits
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.control.units import drive_units
+from robodyn_ros.control.waypoints import Waypoints, whole_turns
 from robodyn_ros.errors import Phrase, RejectedTrajectory
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.motions.possible_positions import PossiblePositions
@@ -178,10 +179,10 @@ def with_feedforward_efforts(
         position = np.empty(model.n)
         position[columns] = trajectory.positions[0]
         beginning = ReferenceState.at_rest(position)
-    times, waypoints, notes = _waypoints(trajectory, columns, torque, settings, beginning, begin)
+    waypoints, notes = _waypoints(trajectory, columns, torque, settings, beginning, begin)
     if len(held):
         notes += ('held: ' + ', '.join(model.joint_names[i] for i in held),)
-    path = PathTorque.through(times, waypoints, torque)
+    path = PathTorque(waypoints, torque)
     path.check(settings.effort_limits)
     knots = effort_knots(path, settings.error_bound, settings.period, MOST_POINTS)
     knots.check(path, settings.effort_limits)
@@ -205,25 +206,19 @@ def _waypoints(
     settings: FeedforwardSettings,
     beginning: ReferenceState,
     begin: float,
-) -> tuple[np.ndarray, ReferenceState, tuple[str, ...]]:
-    """Return times and waypoints of all joints; accelerations are NaN where cubics are meant."""
+) -> tuple[Waypoints, tuple[str, ...]]:
+    """Return waypoints of all joints; accelerations are NaN where cubics are meant."""
     model, times = torque.model, trajectory.times
-    beginning = replace(beginning, position=_at_this_turn(trajectory, columns, model, beginning))
+    beginning = _at_this_turn(trajectory, columns, model, beginning)
     is_begun = times[0] > begin + 0.5 * settings.period
-    come_from = beginning.position[columns] if is_begun else trajectory.positions[0]
-    velocities, accelerations = completed_waypoints(
-        trajectory, times, come_from, begin if is_begun else float(times[0])
-    )
-    is_cubic = np.isnan(accelerations).any(axis=1)
-    others = Reference.stopping(beginning, begin, settings.settle_time, model.position_limits)
-    states = [others.sample(float(time)) for time in times]
-    points = ReferenceState(
-        *(np.array([vars(state)[field] for state in states]) for field in vars(beginning))
-    )
-    points.position[:, columns] = trajectory.positions
-    points.velocity[:, columns] = velocities
-    points.acceleration[:, columns] = accelerations
-    points.acceleration[is_cubic] = np.nan
+    points = Waypoints.completed(
+        trajectory,
+        columns,
+        times,
+        Reference.stopping(beginning, begin, settings.settle_time, model.position_limits),
+        beginning.position[columns] if is_begun else trajectory.positions[0],
+        begin if is_begun else float(times[0]),
+    ).as_messages()
     notes: tuple[str, ...] = ()
     bare = int(np.isnan(trajectory.velocities).all(axis=1).sum())
     if bare:
@@ -232,18 +227,17 @@ def _waypoints(
             'jump, and no acceleration',
         )
     if is_begun:
-        first = ReferenceState(*(part.copy() for part in vars(beginning).values()))
-        if is_cubic[0]:
-            first.acceleration[:] = np.nan
-        points, times = joined(first, points), np.concatenate([[begin], times])
+        is_cubic = np.isnan(points.states.acceleration[0]).any()
+        bend = np.full(model.n, np.nan) if is_cubic else beginning.acceleration
+        points = points.after(begin, replace(beginning, acceleration=bend))
         notes += (f'begins with a point at {begin:.6g} s, where the arm is',)
-    if len(times) > MOST_POINTS:
+    if len(points.time) > MOST_POINTS:
         raise RejectedTrajectory(
             'trajectory points',
-            len(times),
+            len(points.time),
             f'at most {MOST_POINTS}, with the one at the beginning',
         )
-    return times, points, notes
+    return points, notes
 
 
 def _at_this_turn(
@@ -251,12 +245,12 @@ def _at_this_turn(
     columns: np.ndarray,
     model: RobotModel,
     beginning: ReferenceState,
-) -> np.ndarray:
+) -> ReferenceState:
     """Return where the arm is, continuous joints less than half a turn from the first waypoint."""
     position = beginning.position.copy()
-    turns = np.round((trajectory.positions[0] - position[columns]) / (2.0 * np.pi))
-    position[columns] += 2.0 * np.pi * turns * continuous_joints(model)[columns]
-    return position
+    continuous = continuous_joints(model)[columns]
+    position[columns] += whole_turns(position[columns], trajectory.positions[0], continuous)
+    return replace(beginning, position=position)
 
 
 def _trajectory(
@@ -267,9 +261,9 @@ def _trajectory(
     settings: FeedforwardSettings,
 ) -> Trajectory:
     """Return the points at the knots, with joints in another order."""
-    states = path.states(knots.segment, knots.begin[:, None])
+    states = path.motion.states(knots.segment, knots.begin[:, None])
     q, qd, qdd = (part[:, 0] for part in states)
-    is_waypoint, points = knots.begin == 0.0, path.points
+    is_waypoint, points = knots.begin == 0.0, path.points.states
     waypoint = knots.segment[is_waypoint]
     q[is_waypoint], qd[is_waypoint] = points.position[waypoint], points.velocity[waypoint]
     qdd[is_waypoint] = points.acceleration[waypoint]
@@ -434,6 +428,7 @@ class TrajectoryFeedforward:
         goes_on = not notes
         begin = max(0.0, -(wait or 0.0))  # in this order: never -0.0
         columns = joint_columns(trajectory, self.arm.joint_names)
+        beginning = _at_this_turn(trajectory, columns, self.arm, beginning)
         way = np.abs(trajectory.positions - beginning.position[columns]).max()
         if self._retiming is not None and way > _NO_WAY:  # else there is nothing to time
             retimed = self._retiming.of(trajectory, self._torque, beginning=beginning, begin=begin)
@@ -442,11 +437,10 @@ class TrajectoryFeedforward:
             notes += (f'timed anew: {takes:.4g} s in place of {took:.4g} s',)
         else:
             self._stream.take(trajectory, self.joint_states.elapsed.time(now))
-            columns = joint_columns(trajectory, self.arm.joint_names)
             trajectory = self._stream.approached(
                 trajectory,
                 begin,
-                _at_this_turn(trajectory, columns, self.arm, beginning)[columns],
+                beginning.position[columns],
                 speed_limits(self.arm)[columns],
                 self.arm.dh.prismatic[columns],
                 is_moving=bool(beginning.velocity[columns].any()),

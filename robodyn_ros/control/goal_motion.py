@@ -10,6 +10,8 @@ States, Robotics: Science and Systems XVII.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,16 +19,16 @@ import numpy as np
 from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.timed_motion import (
     ROUNDING,
-    Cubics,
+    Course,
     TimingLimits,
     check_positions,
-    effort_range,
-    rigid_torque,
 )
+from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.errors import InvalidArgument, NoBackend, NoSolution, Phrase
 from robodyn_ros.model import force_unit
 from robodyn_ros.spatial import FloatArray
 
+_PARTS_OF_SPEED = (1.0, 0.8, 0.6, 0.4, 0.2)  # that are tried, where torque is beyond its limit
 _PARTS = 50  # at least, even in time; between two knots torque is checked at nine places
 _SLOWER = 1.25  # times the time, until torques suffice
 _SLOWEST = 1e3
@@ -40,12 +42,12 @@ def motion_to_goal(
     velocities: FloatArray,
     limits: TimingLimits,
     jerk_limits: FloatArray | None,
-) -> Cubics:
+) -> Waypoints:
     """
     Return the fastest motion from a state to a goal, all joints there at the same time.
 
-    Where a torque would be beyond its limit, velocities, accelerations and jerks are reduced as a
-    longer time reduces them, but no velocity beneath that of an end.
+    Where a torque would be beyond its limit, accelerations and jerks are reduced as a longer time
+    reduces them; velocities, too, where that is faster, but none beneath that of an end.
 
     Parameters
     ----------
@@ -79,19 +81,48 @@ def motion_to_goal(
             )
     fastest = np.abs(velocities).max(axis=0)
 
-    def motion(scale: float) -> Cubics:
+    def motion(part: float, scale: float) -> Waypoints:
         jerks = np.full(len(fastest), np.inf) if jerk_limits is None else jerk_limits / scale**3
-        speeds = np.maximum(limits.velocity / scale, fastest)
+        speeds = np.maximum(part * limits.velocity, fastest)
         return _by_ruckig(ends, velocities, speeds, limits.acceleration / scale**2, jerks)
 
-    def share(cubics: Cubics) -> FloatArray:
-        q, qd, qdd = cubics.states()
-        lowest, highest = effort_range(torque, rigid_torque(torque, q, qd, qdd), qd)
-        return np.maximum(-lowest, highest).max(axis=0) / limits.effort
+    best: Waypoints | None = None
+    refusal: NoSolution | None = None
+    for part in _PARTS_OF_SPEED:
+        try:
+            best = _slow_enough(torque, limits, partial(motion, part), best)
+        except NoSolution as error:  # friction at that speed may be beyond a limit
+            refusal = refusal or error
+    if best is None:
+        assert refusal is not None
+        raise refusal
+    q = np.stack(best.polynomials.extremes(0), axis=1)
+    check_positions(torque.model, q, lambda k: f'at {best.time[k]:.3f} s on the way')
+    return best
+
+
+def _slow_enough(
+    torque: ReferenceTorque,
+    limits: TimingLimits,
+    motion: Callable[[float], Waypoints],
+    other: Waypoints | None = None,
+) -> Waypoints:
+    """
+    Return the motion at the smallest scale at which torques keep their limits, or a faster one.
+
+    Raises
+    ------
+    NoSolution
+    """
+
+    def share(found: Waypoints) -> FloatArray:
+        return Course(torque, found, limits).shares()['effort'].max(axis=0)
 
     low = high = 1.0
-    cubics = motion(high)
-    while (shares := share(cubics)).max() > 1.0 + ROUNDING:
+    found = motion(high)
+    if other is not None and found.duration >= other.duration:
+        return other
+    while (shares := share(found)).max() > 1.0 + ROUNDING:
         low, high = high, _SLOWER * high
         if high > _SLOWEST:
             j = int(shares.argmax())
@@ -102,21 +133,17 @@ def motion_to_goal(
                 f'at most {limits.effort[j]:.6g} {unit}, however slow',
                 unit=unit,
             )
-        cubics = motion(high)
+        found = motion(high)
+        if other is not None and motion(low).duration >= other.duration:
+            return other
     while high - low > _PRECISION * high:
         middle = 0.5 * (low + high)
         between = motion(middle)
         if share(between).max() <= 1.0 + ROUNDING:
-            high, cubics = middle, between
+            high, found = middle, between
         else:
             low = middle
-    _check_positions(torque, cubics)
-    return cubics
-
-
-def _check_positions(torque: ReferenceTorque, cubics: Cubics) -> None:
-    q, _, _ = cubics.states()
-    check_positions(torque.model, q, lambda k: f'at {cubics.time[k]:.3f} s on the way')
+    return found if other is None or found.duration < other.duration else other
 
 
 def _by_ruckig(
@@ -125,7 +152,7 @@ def _by_ruckig(
     velocity_limits: FloatArray,
     acceleration_limits: FloatArray,
     jerk_limits: FloatArray,
-) -> Cubics:
+) -> Waypoints:
     """Return Ruckig's motion, with a knot wherever a joint's jerk changes: cubics between."""
     ruckig = _imported_ruckig()
     n = ends.shape[1]
@@ -135,6 +162,8 @@ def _by_ruckig(
     given.max_velocity = velocity_limits.tolist()
     given.max_acceleration = acceleration_limits.tolist()
     given.max_jerk = jerk_limits.tolist()
+    # On a straight line, where it can: joints with a shorter way need not accelerate in full.
+    given.synchronization = ruckig.Synchronization.Phase
     found = ruckig.Trajectory(n)
     try:
         refusal = ruckig.Ruckig(n).calculate(given, found).name
@@ -156,7 +185,7 @@ def _by_ruckig(
     apart[0] = True
     time = np.append(time[apart], found.duration)
     states = [found.at_time(float(each)) for each in time]
-    return Cubics(time, np.array([s[0] for s in states]), np.array([s[1] for s in states]))
+    return Waypoints(time, np.array([s[0] for s in states]), np.array([s[1] for s in states]))
 
 
 def _imported_ruckig() -> Any:

@@ -12,12 +12,15 @@ taken. Between two stops the average begins and ends at rest.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from robodyn_ros.control.joint_path import JointPath
 from robodyn_ros.control.model_torque import ReferenceTorque
-from robodyn_ros.control.timed_motion import Cubics, TimingLimits, kinematic_scale, time_scale
+from robodyn_ros.control.polynomials import Polynomials
+from robodyn_ros.control.timed_motion import Course, TimingLimits
+from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.spatial import FloatArray
 
 _WINDOWS = np.geomspace(0.08, 1.5, 9)  # parts of the one that the largest step would need
@@ -61,18 +64,19 @@ class TimeLaw:
 
     def at(self, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the integral of the parameter, the parameter and its rate, at times (M,) [s]."""
-        step = np.diff(self.time)
-        bend = np.diff(self.rate) / step
-        s, v = self.parameter[:-1], self.rate[:-1]
-        areas = np.concatenate([[0.0], np.cumsum(step * (s + step * (v / 2 + step * bend / 6)))])
-        inside = np.clip(time, 0.0, self.time[-1])
-        k = np.clip(np.searchsorted(self.time, inside, side='right') - 1, 0, len(step) - 1)
-        t = inside - self.time[k]
-        area = areas[k] + t * (s[k] + t * (v[k] / 2 + t * bend[k] / 6))
+        area, place, rate = self._areas.at(time)
         before, after = np.minimum(time, 0.0), np.maximum(time - self.time[-1], 0.0)
-        area += before * self.parameter[0] + after * self.parameter[-1]
-        place = s[k] + t * (v[k] + t * bend[k] / 2)
-        return area, place, v[k] + t * bend[k]
+        outside = before * self.parameter[0] + after * self.parameter[-1]
+        return area[:, 0] + outside, place[:, 0], rate[:, 0]
+
+    @cached_property
+    def _areas(self) -> Polynomials:
+        """The integral of the parameter, whose derivatives are the parameter and its rate."""
+        step = np.diff(self.time)
+        s, v = step * self.parameter[:-1], step**2 * self.rate[:-1] / 2.0
+        bend = step**2 * np.diff(self.rate) / 6.0
+        begin = np.concatenate([[0.0], np.cumsum(s + v + bend)[:-1]])
+        return Polynomials(self.time, np.stack([begin, s, v, bend], axis=1)[..., None])
 
     def averaged(
         self, time: FloatArray, window: float
@@ -89,7 +93,7 @@ def smoothed(
     torque: ReferenceTorque,
     limits: TimingLimits,
     jerk_limits: FloatArray,
-) -> tuple[Cubics, FloatArray]:
+) -> tuple[Waypoints, FloatArray]:
     """
     Return the motion with jerk limits, and the path's parameter at its knots.
 
@@ -111,20 +115,16 @@ def smoothed(
     """
     pieces = law.pieces()
     needed = max(_needed_window(path, piece, jerk_limits) for piece in pieces)
-    best: tuple[Cubics, FloatArray] | None = None
+    best: tuple[Waypoints, FloatArray] | None = None
     for window in needed * _WINDOWS:
-        cubics, place, jerk = _averaged(path, pieces, float(window))
-        scale = max(
-            1.0,
-            float((jerk / (_JERK_HEADROOM * jerk_limits)).max()) ** (1 / 3),
-            kinematic_scale(cubics, limits),
-        )
-        if best is not None and scale * cubics.duration >= best[0].duration:
+        motion, place, jerk = _averaged(path, pieces, float(window))
+        scale = max(1.0, float((jerk / (_JERK_HEADROOM * jerk_limits)).max()) ** (1 / 3))
+        if best is not None and scale * motion.duration >= best[0].duration:
             continue
-        cubics = cubics.slower(scale)
-        cubics = cubics.slower(time_scale(torque, cubics, limits.effort))
-        if best is None or cubics.duration < best[0].duration:
-            best = cubics, place
+        motion = motion.slower(scale)
+        motion = motion.slower(Course(torque, motion, limits).scale())
+        if best is None or motion.duration < best[0].duration:
+            best = motion, place
     assert best is not None  # there are windows
     return best
 
@@ -139,7 +139,7 @@ def _needed_window(path: JointPath, piece: TimeLaw, jerk_limits: FloatArray) -> 
 
 def _averaged(
     path: JointPath, pieces: list[TimeLaw], window: float
-) -> tuple[Cubics, FloatArray, FloatArray]:
+) -> tuple[Waypoints, FloatArray, FloatArray]:
     """Return the averaged motion, the parameter at its knots, and the largest jerks (n,)."""
     begin, jerks = 0.0, []
     parts: list[tuple[FloatArray, ...]] = []
@@ -156,7 +156,7 @@ def _averaged(
         parts.append((begin + time[new], q[new], qd[new], place[new]))
         begin += duration
     time, position, velocity, at = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return Cubics(time, position, velocity), at, np.max(jerks, axis=0)
+    return Waypoints(time, position, velocity), at, np.max(jerks, axis=0)
 
 
 def _states(path: JointPath, parameter: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array, checked_number
-from robodyn_ros.control.reference import Reference, polynomial_states
+from robodyn_ros.control.polynomials import Polynomials
+from robodyn_ros.control.reference import Reference
 from robodyn_ros.errors import InvalidArgument, Phrase, WrongType
 from robodyn_ros.spatial import FloatArray
 
@@ -58,7 +59,7 @@ _BLEND_DEVIATION = 7 / 64
 
 
 @dataclass(frozen=True, eq=False)
-class JointPath:
+class JointPath(Polynomials):
     """
     A path of n joints of K - 1 segments; build it with ``through``.
 
@@ -74,8 +75,6 @@ class JointPath:
         At which knots the arm has to stop: corners.
     """
 
-    knots: FloatArray
-    coefficients: FloatArray
     waypoints: FloatArray
     is_stop: np.ndarray = field(default_factory=lambda: np.zeros(0, bool))
 
@@ -154,10 +153,10 @@ class JointPath:
         Waits are left out. It is a spline through places of the motion, some of each segment.
         """
         count = len(reference.coefficients)
-        durations = np.diff(reference.knots)
         parts = max(1, -(-_PLACES_OF_MOTION // count))
         s = np.tile(np.linspace(0.0, 1.0, parts + 1)[:-1], (count, 1))
-        q, qd, _ = polynomial_states(reference.coefficients, durations, np.arange(count), s)
+        motion = reference.polynomials
+        q, qd, _ = motion.states(np.arange(count), s)
         n = q.shape[-1]
         last = reference.coefficients[-1].sum(axis=0)
         points = np.vstack([q.reshape(-1, n), last])
@@ -167,7 +166,7 @@ class JointPath:
                 Phrase('not finite or too large'),
                 f'at most {LARGEST_POSITION:g}',
             )
-        times = (np.array(reference.knots[:-1])[:, None] + s * durations[:, None]).ravel()
+        times = (motion.knots[:-1, None] + s * motion.steps[:, None]).ravel()
         times = np.append(times, reference.knots[-1])
         speed = np.append(np.linalg.norm(qd.reshape(-1, n), axis=1), 0.0)
         rests = speed <= _AT_REST
@@ -291,15 +290,9 @@ class JointPath:
         low, high = ends[row, :1], ends[row, 1:]
         return segment[row], np.where(part == 1.0, high, low + part * (high - low))
 
-    def states(
-        self, segment: np.ndarray, t: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return q and two derivatives, (P, m, n), at places t (P, m) of segments (P,)."""
-        return polynomial_states(self.coefficients, np.diff(self.knots), segment, t)
-
     def parameter(self, segment: np.ndarray, t: FloatArray) -> FloatArray:
         """Return the parameter at places t in segments [rad or m]."""
-        return self.knots[segment] + t * np.diff(self.knots)[segment]
+        return self.knots[segment] + t * self.steps[segment]
 
     def nearest_waypoint(self, parameter: float) -> int:
         """Return the index of the waypoint that is nearest along the path."""

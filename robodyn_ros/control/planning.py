@@ -29,14 +29,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from robodyn_ros.control.core_binding import core
-from robodyn_ros.control.reference import Reference, ReferenceState, joined
+from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.trajectory import Trajectory
+from robodyn_ros.control.waypoints import FIRST_STEP_TIME, Waypoints, whole_turns
 from robodyn_ros.errors import Phrase, RejectedTrajectory
 from robodyn_ros.model import position_unit
 from robodyn_ros.motions.possible_positions import PossiblePositions
-
-# Within it the first step of a reference is checked [s]: the rate limit's longest step.
-FIRST_STEP_TIME = 0.01
 
 # Planners keep velocity limits at waypoints; between them a polynomial may be this much faster.
 SPEED_TOLERANCE = 1.1
@@ -307,17 +305,16 @@ def planned_reference(
     times = offset + trajectory.times
 
     ahead = times > start
+    points = Waypoints.completed(
+        trajectory, columns, times, others, beginning.position[columns], start
+    )
     if ahead.any():
-        points = _waypoints(trajectory, columns, times, beginning, start, others)
+        points = points.rows(ahead).after(start, beginning)
         reference = Reference.through(
-            [start, *times[ahead]],
-            joined(beginning, _rows(points, ahead)),
-            limits.settle_time,
-            before,
+            points.time.tolist(), points.states, limits.settle_time, before
         )
     elif trajectory.start is None and len(times) == 1:
-        points = _waypoints(trajectory, columns, times, beginning, start, others)
-        still = ReferenceState(*(np.nan_to_num(part) for part in vars(points).values()))
+        still = ReferenceState(*(np.nan_to_num(part) for part in vars(points.states).values()))
         reference = Reference.through([start], still, limits.settle_time, before)
     else:
         raise RejectedTrajectory(
@@ -358,11 +355,11 @@ def _at_this_turn(
     limits: ReferenceLimits,
 ) -> Trajectory:
     """Return the trajectory, with continuous joints starting the shorter way round."""
-    turns = np.round((beginning.position[columns] - trajectory.positions[0]) / (2.0 * np.pi))
-    turns[~limits.continuous[columns]] = 0.0
-    if not turns.any():
-        return trajectory
-    return replace(trajectory, positions=trajectory.positions + 2.0 * np.pi * turns)
+    first, position = trajectory.positions[0], beginning.position[columns]
+    turns = whole_turns(first, position, limits.continuous[columns])
+    return (
+        replace(trajectory, positions=trajectory.positions + turns) if turns.any() else trajectory
+    )
 
 
 def _check_turns(
@@ -435,80 +432,6 @@ def _remedy(trajectory: Trajectory) -> str:
     return STREAM_REMEDY if is_single and np.isnan(trajectory.velocities).all() else ''
 
 
-def _rows(points: ReferenceState, rows: np.ndarray) -> ReferenceState:
-    return ReferenceState(*(part[rows] for part in vars(points).values()))
-
-
-def _waypoints(
-    trajectory: Trajectory,
-    columns: np.ndarray,
-    times: np.ndarray,
-    beginning: ReferenceState,
-    start: float,
-    others: Reference,
-) -> ReferenceState:
-    """Return the waypoints of all joints; accelerations stay NaN where cubics are meant."""
-    count = len(times)
-    points = ReferenceState(
-        *(np.tile(part, (count, 1)) for part in vars(others.end_state).values())
-    )
-    for i in np.flatnonzero(times < others.knots[-1]):
-        state = others.sample(max(float(times[i]), start))
-        points.position[i] = state.position
-        points.velocity[i] = state.velocity
-        points.acceleration[i] = state.acceleration
-    velocities, accelerations = completed_waypoints(
-        trajectory, times, beginning.position[columns], start
-    )
-    points.position[:, columns] = trajectory.positions
-    points.velocity[:, columns] = velocities
-    points.acceleration[:, columns] = accelerations
-    points.effort[:, columns] = trajectory.efforts
-    return points
-
-
-def completed_waypoints(
-    trajectory: Trajectory, times: np.ndarray, beginning: np.ndarray, start: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """
-    Return velocities and accelerations with those of position-only waypoints filled in.
-
-    Parameters
-    ----------
-    trajectory : Trajectory
-    times : array, shape (k,)
-        Of its waypoints [s].
-    beginning : array, shape (m,)
-        Where its joints are at the start.
-    start : float
-        [s]
-    """
-    velocities = trajectory.velocities.copy()
-    accelerations = trajectory.accelerations.copy()
-    bare = np.isnan(velocities).all(axis=1)
-    if bare.any():
-        # A first waypoint in the past, or at once, still needs a slope to come from.
-        first = min(start, times[0] - FIRST_STEP_TIME)
-        steps = np.diff(np.concatenate([[first], times]))[:, None]
-        with np.errstate(over='ignore', divide='ignore', invalid='ignore'):
-            slopes = np.diff(np.vstack([beginning, trajectory.positions]), axis=0) / steps
-            velocities[bare] = _harmonic_slopes(steps, slopes)[bare]
-        accelerations[bare] = 0.0
-    return velocities, accelerations
-
-
-def _harmonic_slopes(steps: np.ndarray, slopes: np.ndarray) -> np.ndarray:
-    """Return slopes at waypoints (Fritsch and Butland 1984): no overshoot between them."""
-    before, after = slopes[:-1], slopes[1:]
-    weight_before = 2.0 * steps[1:] + steps[:-1]
-    weight_after = steps[1:] + 2.0 * steps[:-1]
-    through = np.zeros_like(slopes)
-    turning = before * after <= 0.0
-    mean = (weight_before + weight_after) / (weight_before / before + weight_after / after)
-    through[:-1] = np.where(turning, 0.0, mean)
-    return through
-
-
 def _check_speed(
     trajectory: Trajectory,
     reference: Reference,
@@ -517,11 +440,14 @@ def _check_speed(
     limits: ReferenceLimits,
 ) -> None:
     """Check the speed along the path, and that of a stream of setpoints between two of them."""
-    speeds = reference.largest_speeds()
-    if len(reference.knots) == 1 and current is not None:
+    allowed = _allowed_speeds(beginning, limits)
+    speeds = np.abs(reference.start_state.velocity)
+    if len(reference.knots) > 1:
+        slowest, fastest = reference.polynomials.extremes(1, (-allowed, allowed))
+        speeds = np.maximum(-slowest, fastest).max(axis=0)
+    elif current is not None:
         elapsed = max(reference.knots[0] - current.knots[0], FIRST_STEP_TIME)
         speeds = np.abs(reference.end_state.position - beginning.position) / elapsed
-    allowed = _allowed_speeds(beginning, limits)
     _check_speeds(
         trajectory,
         limits.joint_names,
@@ -564,7 +490,9 @@ def _check_path(
     """Check the whole path, also between waypoints; an arm outside its limits may return."""
     lower = np.minimum(limits.position_limits[:, 0], lowest_start) - _ROUNDING
     upper = np.maximum(limits.position_limits[:, 1], highest_start) + _ROUNDING
-    lowest, highest = reference.extremes(lower, upper)
+    lows, highs = reference.polynomials.extremes(0, (lower, upper))
+    ends = reference.start_state.position, reference.end_state.position
+    lowest, highest = np.vstack([lows, *ends]).min(axis=0), np.vstack([highs, *ends]).max(axis=0)
     if not (np.isfinite(lowest).all() and np.isfinite(highest).all()):
         raise RejectedTrajectory(
             'trajectory', Phrase('numbers too large to interpolate'), 'values an arm can follow'

@@ -5,21 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import comb
 
 import numpy as np
 
 from robodyn_ros.control.core_binding import core
-
-# Bernstein coefficients of a quintic out of its monomial ones: the curve stays in their hull.
-_BERNSTEIN = np.array(
-    [[comb(i, j) / comb(5, j) if j <= i else 0.0 for j in range(6)] for i in range(6)]
-)
-# Bernstein coefficients of its two halves out of those of a whole.
-_FIRST_HALF = np.array([[comb(i, j) / 2**i for j in range(6)] for i in range(6)])
-_SECOND_HALF = _FIRST_HALF[::-1, ::-1]
-_SPEED_SAMPLES = 17  # of each segment
-_MOST_HALVINGS = 30  # the hull is 4^30 times closer to the curve than at first
+from robodyn_ros.control.polynomials import Polynomials
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,90 +140,10 @@ class Reference:
         """Return whether the reference only holds its last point from this time [s] on."""
         return time >= self.knots[-1]
 
-    def largest_speeds(self) -> np.ndarray:
-        """Return each joint's largest speed, shape (n,), to within a hundredth."""
-        durations = np.diff(self.knots)
-        if not len(durations):
-            return np.abs(self.start_state.velocity)
-        with np.errstate(over='ignore', invalid='ignore'):
-            speeds = np.abs(_SPEED_ROWS @ self.coefficients) / durations[:, None, None]
-        return speeds.max(axis=(0, 1))
-
-    def extremes(self, lower: np.ndarray, upper: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """
-        Return bounds of each joint's position, each of shape (n,).
-
-        They are positions that the path has, outside the limits (n,) where it leaves them at all.
-        Segments are halved until their hulls are inside; a joint that was found outside is not
-        looked at again, so that the time this takes is bounded.
-        """
-        ends = np.vstack(
-            [
-                self.start_state.position[None],
-                self.end_state.position[None],
-                self.coefficients[:, 0],
-            ]
-        )
-        lowest, highest = ends.min(axis=0), ends.max(axis=0)
-        with np.errstate(over='ignore', invalid='ignore'):
-            hulls = (_BERNSTEIN @ self.coefficients).transpose(0, 2, 1)
-        if not np.isfinite(hulls).all():
-            return np.full_like(lowest, -np.inf), np.full_like(highest, np.inf)
-        joint = np.tile(np.arange(len(lowest)), len(hulls))
-        hulls = hulls.reshape(-1, 6)
-        for _ in range(_MOST_HALVINGS):
-            inside = (lowest >= lower) & (highest <= upper)
-            may_leave = inside[joint] & (
-                (hulls.min(axis=1) < lower[joint]) | (hulls.max(axis=1) > upper[joint])
-            )
-            if not may_leave.any():
-                break
-            hulls, joint = hulls[may_leave], joint[may_leave]
-            hulls = np.vstack([hulls @ _FIRST_HALF.T, hulls @ _SECOND_HALF.T])
-            joint = np.tile(joint, 2)
-            for on_the_path in (hulls[:, 0], hulls[:, 5]):
-                np.minimum.at(lowest, joint, on_the_path)
-                np.maximum.at(highest, joint, on_the_path)
-        return lowest, highest
-
-
-def _speed_rows() -> np.ndarray:
-    """Return the rows (k, 6) that give derivatives by s at k places of a segment."""
-    s = np.linspace(0.0, 1.0, _SPEED_SAMPLES)[:, None]
-    powers = np.arange(6)
-    return powers * s ** np.maximum(powers - 1, 0)
-
-
-_SPEED_ROWS = _speed_rows()
-
-
-def polynomial_states(
-    coefficients: np.ndarray, durations: np.ndarray, segment: np.ndarray, s: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """
-    Return values and two derivatives, each (P, m, n), at m places of each of P segments.
-
-    Parameters
-    ----------
-    coefficients : array, shape (K, 6, n)
-        As ``Reference.coefficients``.
-    durations : array, shape (K,)
-        Of the segments.
-    segment : array of int, shape (P,)
-    s : array, shape (P, m)
-        0 to 1 over the segment.
-    """
-    duration = durations[segment][:, None, None]
-    order = np.arange(6)
-    powers = s[..., None] ** order
-    first = order * s[..., None] ** np.maximum(order - 1, 0)
-    second = order * (order - 1) * s[..., None] ** np.maximum(order - 2, 0)
-    polynomials = coefficients[segment]
-    return (
-        powers @ polynomials,
-        first @ polynomials / duration,
-        second @ polynomials / duration**2,
-    )
+    @property
+    def polynomials(self) -> Polynomials:
+        """Its segments."""
+        return Polynomials(np.array(self.knots), self.coefficients)
 
 
 def joined(first: ReferenceState, rest: ReferenceState) -> ReferenceState:

@@ -11,24 +11,27 @@ import numpy as np
 from robodyn_ros.control.joint_path import Corners, JointPath, checked_waypoints
 from robodyn_ros.control.law import Terms
 from robodyn_ros.control.model_torque import ReferenceTorque
-from robodyn_ros.control.planning import completed_waypoints, joint_columns
+from robodyn_ros.control.planning import joint_columns
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.retiming import GRID_POINTS, retimed_path, retimed_points
 from robodyn_ros.control.timed_motion import (
-    Cubics,
+    Course,
     TimedMotion,
     TimingLimits,
-    time_scale,
     with_fewer_knots,
 )
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
+from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.errors import InvalidArgument, NoSolution, Overload, Phrase, RejectedTrajectory
 from robodyn_ros.spatial import FloatArray
 
 KNOT_FRACTION = 1e-3
 """By this part of its effort limit a joint's torque may change where points are left out."""
 
-_HEADROOM = 1e-3  # of limits, where a trajectory is slowed: it is checked at other places, too
+_HEADROOM = 1e-3  # of the time of a slowed trajectory: it is checked at other places, too
+_LEAST_EFFORT = 1e-6  # of the arm's largest: that of a joint that needs none is rounding
+_ROUNDING = 1e-6  # of its time, by which a motion that moves at an end may have to be slower
+_CLOSEST = 1e-3  # of the bound, for points that keep limits between them
 _SLOWEST = 1e-6  # slower an end is at rest [rad/s] or [m/s]
 
 
@@ -43,13 +46,13 @@ class RetimedTrajectory:
         Of positions and velocities, of the given joints in their order; without effort.
     motion : TimedMotion
         The same before points were left out, of all joints in chain order.
-    given : Cubics
+    given : Waypoints
         The motion that was given, of all joints.
     """
 
     trajectory: Trajectory
     motion: TimedMotion
-    given: Cubics
+    given: Waypoints
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,21 +151,54 @@ class Retiming:
     def _trajectory(
         self, given: Trajectory, motion: TimedMotion, torque: ReferenceTorque, begin: float
     ) -> Trajectory:
-        """Return the motion with as few points as it needs."""
-        cubics = Cubics(motion.time, motion.position, motion.velocity)
-        limits, bound, allowed = self.limits.effort, knot_bound(motion, self.limits), 1.0
+        """
+        Return the motion with as few points as it needs to keep its limits between them.
+
+        Raises
+        ------
+        NoSolution
+            No points do, and it moves at an end: it cannot be slower.
+        """
+        whole = _in_nanoseconds(replace(motion.waypoints, time=begin + motion.time))
+        bound, allowed = knot_bound(motion, self.limits), 1.0
         while True:
-            kept = with_fewer_knots(cubics, torque, limits, allowed * bound)
+            kept = with_fewer_knots(whole, torque, self.limits, allowed * bound)
             if len(kept) <= MOST_POINTS or allowed * KNOT_FRACTION > 1.0:
                 break
             allowed = 2.0 * allowed
+        fewer = whole.rows(kept)
+        scale = Course(torque, fewer, self.limits).scale()
+        while scale > 1.0 and allowed > _CLOSEST and len(kept) < min(len(whole.time), MOST_POINTS):
+            allowed = 0.25 * allowed
+            closer = with_fewer_knots(whole, torque, self.limits, allowed * bound)
+            if len(closer) > MOST_POINTS:
+                break
+            kept, fewer = closer, whole.rows(closer)
+            scale = Course(torque, fewer, self.limits).scale()
+        is_moving = bool(fewer.velocity[[0, -1]].any())
+        if scale > (1.0 + _ROUNDING if is_moving else 1.0):
+            if is_moving:
+                raise NoSolution(
+                    'trajectory points',
+                    Phrase(f'{len(kept)} points need {scale:.4g} times the time'),
+                    'a start and an end at rest, which can be slower',
+                )
+            fewer = _in_nanoseconds(fewer.slower((1.0 + _HEADROOM) * scale))
         columns = joint_columns(given, motion.joint_names)
-        return _of_cubics(given, cubics, kept, columns, begin)
+        return _of_waypoints(given, fewer, columns)
+
+
+def _in_nanoseconds(motion: Waypoints) -> Waypoints:
+    """Return a motion with times as messages and files have them, and where it is then."""
+    time = np.round(motion.time, 9)
+    position, velocity, _ = motion.polynomials.at(time)
+    return replace(motion, time=time, position=position, velocity=velocity)
 
 
 def knot_bound(motion: TimedMotion, limits: TimingLimits) -> FloatArray:
     """Return by how much torques (n,) may change where points are left out [N m or N]."""
     largest = np.abs(motion.effort).max(axis=0)
+    largest = np.maximum(largest, _LEAST_EFFORT * largest.max())
     return KNOT_FRACTION * np.where(np.isfinite(limits.effort), limits.effort, largest)
 
 
@@ -188,11 +224,12 @@ def slowed_trajectory(
     """
     torque = replace(torque, terms=Terms())
     reference, _, times = _motion(trajectory, torque, None, 0.0)
-    cubics = _sampled(reference, times)
+    none = np.full_like(effort_limits, np.inf)
+    course = Course(torque, _sampled(reference, times), TimingLimits(effort_limits, none, none))
     try:
-        scale = time_scale(torque, cubics, effort_limits)
+        scale = course.scale()
         if scale > 1.0:
-            scale = time_scale(torque, cubics, (1.0 - _HEADROOM) * effort_limits)
+            scale *= 1.0 + _HEADROOM
     except Overload as error:
         raise RejectedTrajectory(
             error.element, error.value, error.allowed, unit=error.unit
@@ -207,15 +244,13 @@ def slowed_trajectory(
     return slower, scale
 
 
-def _of_cubics(
-    given: Trajectory, cubics: Cubics, kept: np.ndarray, columns: np.ndarray, begin: float
-) -> Trajectory:
-    position, velocity = cubics.position[kept][:, columns], cubics.velocity[kept][:, columns]
+def _of_waypoints(given: Trajectory, motion: Waypoints, columns: np.ndarray) -> Trajectory:
+    position = motion.position[:, columns]
     return replace(
         given,
-        times=begin + cubics.time[kept],
+        times=motion.time,
         positions=position,
-        velocities=velocity,
+        velocities=motion.velocity[:, columns],
         accelerations=np.full_like(position, np.nan),
         efforts=np.zeros_like(position),
     )
@@ -237,43 +272,29 @@ def _motion(
             Phrase(f'without {", ".join(names[i] for i in held)}'),
             'every joint of the arm, where its state is not known',
         )
-    times, count = trajectory.times, len(trajectory.times)
-    points = ReferenceState(*(np.zeros((count, len(names))) for _ in range(4)))
-    if beginning is not None:
-        points.position[:] = beginning.position
+    times = trajectory.times
     is_begun = beginning is not None and times[0] > begin
-    come_from = trajectory.positions[0]
+    position = np.zeros(len(names)) if beginning is None else beginning.position
+    points = Waypoints.completed(
+        trajectory,
+        columns,
+        times,
+        Reference.hold(position, 0.0),
+        position[columns] if is_begun else trajectory.positions[0],
+        begin if is_begun else float(times[0]),
+    ).as_messages()
     if beginning is not None and is_begun:
-        come_from = beginning.position[columns]
-    start = begin if is_begun else float(times[0])
-    velocities, accelerations = completed_waypoints(trajectory, times, come_from, start)
-    points.position[:, columns] = trajectory.positions
-    points.velocity[:, columns] = velocities
-    points.acceleration[:, columns] = accelerations
-    points.acceleration[np.isnan(accelerations).any(axis=1)] = np.nan
-    if beginning is not None and is_begun:
-        points = ReferenceState(
-            *(
-                np.vstack([first, rest])
-                for first, rest in zip(
-                    vars(beginning).values(), vars(points).values(), strict=True
-                )
-            )
-        )
-        times = np.concatenate([[begin], times])
+        points = points.after(begin, beginning)
+    times = points.time
     if len(times) < 2:
         raise RejectedTrajectory('trajectory points', len(times), 'at least two, for a path')
     first, last = (v if np.abs(v).max() > _SLOWEST else None for v in points.velocity[[0, -1]])
-    return Reference.through(times.tolist(), points, 0.0), (first, last), times
+    return Reference.through(times.tolist(), points.states, 0.0), (first, last), times
 
 
-def _sampled(reference: Reference, times: FloatArray) -> Cubics:
+def _sampled(reference: Reference, times: FloatArray) -> Waypoints:
     """Return the given motion through even places of its segments."""
     parts = max(2, -(-GRID_POINTS // (len(times) - 1)))
     fine = np.interp(np.arange(parts * (len(times) - 1) + 1) / parts, np.arange(len(times)), times)
-    states = [reference.sample(float(time)) for time in fine]
-    return Cubics(
-        fine,
-        np.array([state.position for state in states]),
-        np.array([state.velocity for state in states]),
-    )
+    position, velocity, _ = reference.polynomials.at(fine)
+    return Waypoints(fine, position, velocity)

@@ -21,6 +21,7 @@ Analysis, IEEE Transactions on Robotics 34(3).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, reduce
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,24 +36,22 @@ from robodyn_ros.control.law import InverseDynamics, Terms
 from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.timed_motion import (
-    Cubics,
+    ROUNDING,
+    Course,
     TimedMotion,
     TimingLimits,
     bindings,
     check_positions,
     check_resting,
     effort_range,
-    friction_between,
-    kinematic_scale,
-    largest_between,
     positive_limits,
-    range_between,
     rigid_torque,
     rms_of,
-    time_scale,
     torque_of,
 )
-from robodyn_ros.dynamics import smooth_friction_torque
+from robodyn_ros.control.waypoints import Waypoints
+from robodyn_ros.dynamics import mass_matrix
+from robodyn_ros.dynamics.friction import drive_velocity, friction_of
 from robodyn_ros.errors import InvalidArgument, NoSolution, Phrase, shown
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import FloatArray
@@ -65,11 +64,13 @@ _CHECKED = 3e-4  # of it, left where it is checked for what is between the place
 _MOST_SOLUTIONS = 12
 _SETTLED = 1e-4  # a solution that differs from the last by this part of the time is the last
 _NEARLY_SETTLED = 1e-2  # before, what is beyond a limit is friction's
-_FIRST_FRICTION = 0.7  # of the torque that gravity leaves, at the first solution
+_TIGHTENED = 4  # rounds, after which not limits, but speeds are lowered
 _TIGHTER = 1.1  # times what is beyond a limit it is lowered
 _LEAST_ROOM = 0.05  # of what gravity and friction leave of a limit, that lowering leaves
 _SLOPE_STEP = 1e-4  # relative, of the difference that stands for friction's derivative by x
 _SMALLEST_X = 1e-8  # of a tangent
+_MASSLESS = 1e-9  # inertia that is none [kg m² or kg]
+_STANDS = 1e-9  # a joint's part of the path that is rounding: it stands
 _ALONG = 1e-3  # a velocity across the path, in parts of the velocity, that is none
 
 Ends = tuple[ArrayLike | None, ArrayLike | None]
@@ -246,14 +247,15 @@ def _to_goal(
         rest if velocity is None else checked_array(name, velocity, (n,))
         for name, velocity in zip(_ENDS, ends, strict=True)
     ]
-    cubics = motion_to_goal(torque, points, np.array(velocities), limits, jerk_limits)
+    checked = limits.scaled(1.0 - _CHECKED)
+    motion = motion_to_goal(torque, points, np.array(velocities), checked, jerk_limits)
+    slowed = ''
     if rms_limits is not None:
-        slow = time_scale(torque, cubics, limits.effort, rms_limits)
-        cubics = _slowed(cubics, slow, 'rms_effort_limits', bool(np.any(velocities)))
+        motion, slowed = _slowed(torque, motion, limits, rms_limits, bool(np.any(velocities)))
     way = np.concatenate(
-        [[0.0], np.cumsum(np.linalg.norm(np.diff(cubics.position, axis=0), axis=1))]
+        [[0.0], np.cumsum(np.linalg.norm(np.diff(motion.position, axis=0), axis=1))]
     )
-    return _timed(torque, cubics, limits, way / way[-1])
+    return _timed(torque, motion, limits, way / way[-1], slowed=slowed)
 
 
 def retimed_path(
@@ -283,59 +285,96 @@ def retimed_path(
         raise InvalidArgument(
             'argument jerk_limits', Phrase('given with a velocity at an end'), 'rest at both'
         )
-    x = grid.fastest(rates[0] ** 2, rates[1] ** 2)
-    cubics, place = grid.cubics(x), grid.parameters()
+    x, is_within = grid.fastest(rates[0] ** 2, rates[1] ** 2)
+    motion, place = grid.motion(x), grid.parameters()
     cost = 0.0
     if jerk_limits is not None:
-        before = cubics.duration
-        cubics, place = smoothed(path, grid.law(x), torque, checked, jerk_limits)
-        cost = cubics.duration - before
-    if not grid.is_within(cubics) or rms_limits is not None:
-        slow = time_scale(torque, cubics, checked.effort, rms_limits)
-        slow = max(slow, kinematic_scale(cubics, checked))
-        reason = 'waypoints' if rms_limits is None else 'rms_effort_limits'
-        cubics = _slowed(cubics, slow, reason, is_moving)
-    return _timed(torque, cubics, limits, (place - path.knots[0]) / path.length, cost)
+        before = motion.duration
+        motion, place = smoothed(path, grid.law(x), torque, checked, jerk_limits)
+        cost = motion.duration - before
+    lower, upper = torque.model.position_limits.T
+    lowest, highest = motion.polynomials.extremes(0)
+    if (lowest < lower - ROUNDING).any() or (highest > upper + ROUNDING).any():
+        if 2 * grid_points > MOST_GRID_POINTS:
+            grid.check_positions(np.stack([lowest, highest], axis=1))
+        # The path keeps them, cubics between places far apart do not.
+        return retimed_path(
+            path,
+            torque,
+            limits,
+            jerk_limits=jerk_limits,
+            rms_limits=rms_limits,
+            ends=ends,
+            grid_points=2 * grid_points,
+        )
+    slowed = ''
+    if jerk_limits is not None or rms_limits is not None or not is_within:
+        motion, slowed = _slowed(torque, motion, checked, rms_limits, is_moving)
+    progress = (place - path.knots[0]) / path.length
+    return _timed(torque, motion, limits, progress, cost, slowed)
 
 
-def _slowed(cubics: Cubics, scale: float, reason: str, is_moving: bool) -> Cubics:
-    """Return the motion in so many times its time, which one that moves at an end cannot have."""
-    if scale > 1.0 and is_moving:
+def _slowed(
+    torque: ReferenceTorque,
+    motion: Waypoints,
+    limits: TimingLimits,
+    rms_limits: FloatArray | None,
+    is_moving: bool,
+) -> tuple[Waypoints, str]:
+    """
+    Return the motion as slow as its limits need it, and what slowed it, as text.
+
+    Raises
+    ------
+    Overload
+    NoSolution
+        It moves at an end: it cannot be slower.
+    """
+    course = Course(torque, motion, limits)
+    scale = course.scale(rms_limits)
+    if scale == 1.0:
+        return motion, ''
+    is_within = rms_limits is not None and course.scale() == 1.0
+    reason = 'rms_effort_limits' if is_within else course.reason()
+    if is_moving:
         raise NoSolution(
-            f'argument {reason}',
-            Phrase(f'needs {scale:.4g} times the time'),
+            f'argument {"rms_effort_limits" if is_within else "waypoints"}',
+            Phrase(f'needs {scale:.4g} times the time: {reason}'),
             'a start and an end at rest, which can be slower',
         )
-    return cubics.slower(scale)
+    slowed = f'{scale:.4g} times the time: {reason}' if scale > 1.0 + _SETTLED else ''
+    return motion.slower(scale), slowed
 
 
 def _timed(
     torque: ReferenceTorque,
-    cubics: Cubics,
+    motion: Waypoints,
     limits: TimingLimits,
     progress: FloatArray,
     cost: float = 0.0,
+    slowed: str = '',
 ) -> TimedMotion:
     names = torque.model.joint_names
-    states = cubics.states()
-    efforts = torque_of(torque, states)
-    q, qd, qdd = states
+    polynomials = motion.polynomials
+    states = polynomials.between(motion.places)
+    efforts, qdd = torque_of(torque, states), states[2]
     shares = {
-        'effort': largest_between(efforts) / limits.effort,
-        'velocity': largest_between(qd) / limits.velocity,
-        'acceleration': largest_between(qdd) / limits.acceleration,
+        'effort': np.abs(efforts).max(axis=1) / limits.effort,
+        'velocity': polynomials.largest(1) / limits.velocity,
+        'acceleration': polynomials.largest(2) / limits.acceleration,
     }
     return TimedMotion(
         names,
-        cubics.time,
-        cubics.position,
-        cubics.velocity,
+        motion.time,
+        motion.position,
+        motion.velocity,
         np.vstack([qdd[:, 0], qdd[-1:, -1]]),
         np.vstack([efforts[:, 0], efforts[-1:, -1]]),
         progress,
-        bindings(cubics, names, shares),
+        bindings(motion, names, shares),
         cost,
-        rms_of(cubics, efforts),
+        rms_of(motion, efforts),
+        slowed,
     )
 
 
@@ -398,7 +437,7 @@ class _Grid:
         highest[:-1][is_first & path.is_stop[segment]] = 0.0
         step = np.diff(path.parameter(segment[:, None], ends), axis=1)[:, 0]
         grid = cls(path, torque, limits, segment, ends, step, q, slope, bend, a, b, c, highest)
-        grid._check()
+        _ = grid.left  # which checks it
         return grid
 
     def parameters(self) -> FloatArray:
@@ -412,14 +451,64 @@ class _Grid:
         part = (parameter - self.path.knots[0]) / self.path.length
         return f'at {part:.3f} of the path, near waypoint {self.path.nearest_waypoint(parameter)}'
 
-    def _check(self) -> None:
+    def check_positions(self, q: FloatArray) -> None:
+        """Refuse positions (N, P, n) in intervals that are beyond the model's limits."""
+        check_positions(self.torque.model, q, self.where)
+
+    @cached_property
+    def left(self) -> FloatArray:
+        """
+        What holding the arm, and beginning to move it, leave of the effort limits, (N, 2, n).
+
+        Raises
+        ------
+        InvalidArgument, Overload
+            Positions or torques beyond their limits.
+        """
         model = self.torque.model
-        check_positions(model, self.q, self.where)
+        self.check_positions(self.q)
         if not all(np.isfinite(part).all() for part in (self.a, self.b, self.c)):
             raise InvalidArgument(
                 'argument waypoints', Phrase('the torque there is not finite'), 'others'
             )
+        self._check_bounds()
         check_resting(self.c, self.limits.effort, model, self.where)
+        if not self.torque.terms.friction:
+            return self.limits.effort - np.abs(self.c)
+        moving = [
+            self.c + friction_of(model, np.zeros_like(self.c), each, self.c)
+            for each in self._directions(None)
+        ]
+        for needed in moving:
+            check_resting(needed, self.limits.effort, model, self.where, 'torque to begin to move')
+        return self.limits.effort - reduce(np.maximum, map(np.abs, moving))
+
+    def _check_bounds(self) -> None:
+        """
+        Refuse joints that move although nothing bounds their acceleration.
+
+        Raises
+        ------
+        InvalidArgument
+        """
+        model, q = self.torque.model, self.q[[0, len(self.q) // 2, -1], 0]
+        inertia = np.diagonal(mass_matrix(model, q), axis1=1, axis2=2).max(axis=0)
+        size = np.abs(self.slope).max(axis=(0, 1))
+        has_effort = np.isfinite(self.limits.effort)
+        is_bound = np.isfinite(self.limits.acceleration) | (has_effort & (inertia > _MASSLESS))
+        free = np.flatnonzero((size > _STANDS) & ~is_bound)
+        if not len(free):
+            return
+        names = ', '.join(repr(model.joint_names[j]) for j in free)
+        light = ', '.join(repr(model.joint_names[j]) for j in free if inertia[j] <= _MASSLESS)
+        what = f'nothing bounds the acceleration of {names}'
+        if light:
+            what += f': the bodies that move with {light} have no mass'
+        raise InvalidArgument(
+            'argument model',
+            Phrase(what),
+            'effort limits of bodies with masses, else acceleration_limits (--acceleration-limit)',
+        )
 
     def rate(self, name: str, velocity: ArrayLike | None, k: int) -> float:
         """
@@ -440,9 +529,11 @@ class _Grid:
             raise InvalidArgument(f'argument {name}', v.tolist(), f'along the path: {direction}')
         return rate
 
-    def fastest(self, begin: float, end: float) -> FloatArray:
+    def fastest(self, begin: float, end: float) -> tuple[FloatArray, bool]:
         """
         Return x at the grid points, (N + 1,), of the fastest motion that was found.
+
+        Where rounds did not suffice it may still be beyond a limit, as is returned, too.
 
         Parameters
         ----------
@@ -452,29 +543,23 @@ class _Grid:
         Raises
         ------
         InvalidArgument, NoSolution
-
-        Notes
-        -----
-        It may still be beyond a limit where rounds did not suffice: ``is_within`` says so.
         """
         has_friction = self.torque.terms.friction
         tight = np.zeros((4, *self.q[:, 0].shape))  # of efforts, accelerations: highest, lowest
         highest = self.highest * (1.0 - _HEADROOM)
         rows = self._rows(None)
         x = self._solution(rows, tight, highest, begin, end)
-        if has_friction:
-            x = self._with_room_for_friction(x)
         best, shortest, last = x, np.inf, np.inf
         for k in range(_MOST_SOLUTIONS):
             if has_friction:
                 rows = self._rows(x)
             if has_friction or k > 0:
                 x = self._solution(rows, tight, highest, begin, end)
-            cubics = self.cubics(x)
-            change, last = abs(last / cubics.duration - 1.0), cubics.duration
+            motion = self.motion(x)
+            change, last = abs(last / motion.duration - 1.0), motion.duration
             if has_friction and change > _NEARLY_SETTLED:
                 continue
-            excess, speed = self._excess(cubics)
+            excess, speed = self._excess(motion)
             is_within = bool((excess <= 0.0).all() and (speed <= 1.0).all())
             if is_within and last < shortest:
                 best, shortest = x, last
@@ -485,9 +570,20 @@ class _Grid:
             lower = np.maximum(tight, self._unused(rows, x)) + _TIGHTER * beyond
             tight = np.where(excess > 0.0, lower, tight)
             slower = (1.0 + _TIGHTER * np.maximum(speed - 1.0, 0.0)) ** -2
-            highest[:-1] *= slower
-            highest[1:] *= slower
-        return best if shortest < np.inf else x
+            if k >= _TIGHTENED:  # between places far apart the path's bend needs it, not its rows
+                left = np.stack([self.left.min(axis=1)] * 2)
+                share = np.concatenate([beyond[:2] / left, beyond[2:] / self.limits.acceleration])
+                slower = slower / (1.0 + share.max(axis=(0, 2)))
+                slowest = np.minimum(highest, x)
+                ends = np.stack([slowest[:-1], slowest[1:]])
+                ends = np.where(slower < 1.0, slower * ends, np.inf)
+                highest[:-1] = np.minimum(highest[:-1], ends[0])
+                highest[1:] = np.minimum(highest[1:], ends[1])
+            else:
+                highest[:-1] *= slower
+                highest[1:] *= slower
+        is_found = shortest < np.inf
+        return (best if is_found else x), is_found
 
     def _unused(
         self, rows: tuple[FloatArray, FloatArray, FloatArray], x: FloatArray
@@ -502,70 +598,78 @@ class _Grid:
         limits = np.stack([self.limits.effort] * 2 + [self.limits.acceleration] * 2)
         return limits[:, None] - np.maximum(*used)
 
-    def _with_room_for_friction(self, x: FloatArray) -> FloatArray:
-        """Return x, less where friction takes most of what gravity leaves of the torque."""
-        left = _FIRST_FRICTION * (self.limits.effort - np.abs(self.c))
-        x = x.copy()
-        for _ in range(_MOST_SOLUTIONS):
-            at = np.stack([x[:-1], x[1:]], axis=1)[..., None]
-            friction = friction_between(self.torque, np.zeros_like(left), self.slope * np.sqrt(at))
-            too_fast = np.any(np.abs(friction) > left, axis=2)
-            if not too_fast.any():
-                break
-            x[:-1] = np.where(too_fast[:, 0], 0.5 * x[:-1], x[:-1])
-            x[1:] = np.where(too_fast[:, 1], 0.5 * x[1:], x[1:])
-        return x
-
     def _rows(self, x: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """
         Return rows u, v, w (4, N, 2, n): u s'' + v x + w is beneath a bound of efforts or so.
 
         The first two are of the torque upwards and downwards, scaled by load friction, the others
-        of the acceleration. Friction is its tangent at x (N + 1,); None: there is none.
+        of the acceleration. Viscous friction is its tangent at x (N + 1,); None: there is none.
         """
         a, b, c = self.a, self.b, self.c
-        limit = self.limits.effort
         bend, slope = self.bend, self.slope
-        if x is None:
+        if not self.torque.terms.friction:
             up = (a, b, c)
             down = (-a, -b, -c)
         else:
-            at, friction, growth, direction = self._friction(x)
-            load = self.torque.model.load_friction * direction
-            gain_up = 1.0 + load * np.sign(limit - friction)
-            gain_down = 1.0 - load * np.sign(limit + friction)
-            rest = friction - growth * at
-            up = (gain_up * a, gain_up * b + growth, gain_up * c + rest)
-            down = (-gain_down * a, -gain_down * b - growth, -gain_down * c - rest)
+            directions = self._directions(x)
+            rest, growth = self._viscous(x)
+            model = self.torque.model
+            zero = np.zeros_like(c)
+            dry = [friction_of(model, zero, each) for each in directions]
+            own = [each[..., : model.n] for each in directions]
+            gain_up = 1.0 + model.load_friction * reduce(np.maximum, own)
+            gain_down = 1.0 - model.load_friction * reduce(np.minimum, own)
+            most, least = rest + reduce(np.maximum, dry), rest + reduce(np.minimum, dry)
+            up = (gain_up * a, gain_up * b + growth, gain_up * c + most)
+            down = (-gain_down * a, -gain_down * b - growth, -gain_down * c - least)
         zero = np.zeros_like(bend)
         u, v, w = zip(up, down, (slope, bend, zero), (-slope, -bend, zero), strict=True)
         return np.stack(u), np.stack(v), np.stack(w)
 
-    def _friction(self, x: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def _directions(self, x: FloatArray | None) -> list[FloatArray]:
         """
-        Return where friction is taken, (N, 2, 1), its torque, its growth with x, its direction.
+        Return the directions, from -1 to 1, that the drives may have in intervals, (N, 2, n + m).
 
-        Where friction would leave no torque for the arm at rest it is taken at a smaller x.
+        They are the path's, as if the smooth sign of friction were a sharp one: what has to be
+        overcome. What helps to brake is the smooth sign's at x (N + 1,); None: nothing does. Where
+        a drive turns round in an interval it may have either direction at both ends.
         """
-        model, width = self.torque.model, self.torque.friction_velocity
+        slope = drive_velocity(self.torque.model, self.slope)
+        direction = np.where(np.abs(slope) > _STANDS, np.sign(slope), 0.0)
+        turns = direction[:, :1] * direction[:, 1:] < 0.0
+        found = [direction, np.where(turns, -direction, direction)]
+        if x is None:
+            return [*found, np.zeros_like(direction)]
+        rate = np.sqrt(np.stack([x[:-1], x[1:]], axis=1))[..., None]
+        return [*found, np.tanh(slope * rate / self.torque.friction_velocity)]
+
+    def _viscous(self, x: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+        """
+        Return the tangent at x (N + 1,) of friction that grows with speed, (N, 2, n) each.
+
+        It is what it is at rest, and its growth with x. Where it would leave no torque for the arm
+        at rest it is that at a smaller x.
+        """
+        model = self.torque.model
+        if x is None:
+            return np.zeros_like(self.c), np.zeros_like(self.c)
+        direction = np.zeros_like(drive_velocity(model, self.slope))
+
+        def tangent(at: FloatArray) -> tuple[FloatArray, FloatArray]:
+            friction = friction_of(model, self.slope * np.sqrt(at), direction)
+            farther = friction_of(model, self.slope * np.sqrt(at * (1.0 + _SLOPE_STEP)), direction)
+            growth = (farther - friction) / (_SLOPE_STEP * at)
+            return friction - growth * at, growth
+
         at = np.maximum(np.stack([x[:-1], x[1:]], axis=1)[..., None], _SMALLEST_X)
-        left = self.limits.effort - np.abs(self.c)
-
-        def torque_and_growth(at: FloatArray) -> tuple[FloatArray, FloatArray]:
-            qd = self.slope * np.sqrt(at)
-            farther = self.slope * np.sqrt(at * (1.0 + _SLOPE_STEP))
-            friction = smooth_friction_torque(model, width, qd)
-            growth = smooth_friction_torque(model, width, farther) - friction
-            return friction, growth / (_SLOPE_STEP * at)
-
-        friction, growth = torque_and_growth(at)
+        rest, growth = tangent(at)
         for _ in range(_MOST_SOLUTIONS):
-            too_fast = (np.abs(friction - growth * at) > left).any(axis=2, keepdims=True)
+            too_fast = (np.abs(rest) > self.left).any(axis=2, keepdims=True)
             if not too_fast.any():
                 break
             at = np.where(too_fast, 0.25 * at, at)
-            friction, growth = torque_and_growth(at)
-        return at, friction, growth, np.tanh(self.slope * np.sqrt(at) / width)
+            rest, growth = tangent(at)
+        return rest, growth
 
     def _solution(
         self,
@@ -663,29 +767,24 @@ class _Grid:
         is_stop = is_first & np.append(self.path.is_stop[self.segment], False)
         return TimeLaw(time, self.parameters(), rate, is_stop)
 
-    def cubics(self, x: FloatArray) -> Cubics:
+    def motion(self, x: FloatArray) -> Waypoints:
         """Return the motion of x (N + 1,)."""
         rate = np.sqrt(x)
         durations = 2.0 * self.step / (rate[:-1] + rate[1:])
         time = np.concatenate([[0.0], np.cumsum(durations)])
         position = np.vstack([self.q[:, 0], self.q[-1:, 1]])
         velocity = np.vstack([self.slope[:, 0], self.slope[-1:, 1]]) * rate[:, None]
-        return Cubics(time, position, velocity)
+        return Waypoints(time, position, velocity)
 
-    def _excess(self, cubics: Cubics) -> tuple[FloatArray, FloatArray]:
+    def _excess(self, motion: Waypoints) -> tuple[FloatArray, FloatArray]:
         """Return what is beyond limits, (4, N, n), and the share of the velocity limits, (N,)."""
-        q, qd, qdd = cubics.states()
+        polynomials = motion.polynomials
+        q, qd, qdd = polynomials.between(motion.places)
         lowest, highest = effort_range(self.torque, rigid_torque(self.torque, q, qd, qdd), qd)
         limits = self.limits.scaled(1.0 - _CHECKED)
         effort, acceleration = limits.effort, limits.acceleration
-        slowest, fastest = range_between(qdd)
+        slowest, fastest = polynomials.extremes(2)
         excess = np.stack(
             [highest - effort, -lowest - effort, fastest - acceleration, -slowest - acceleration]
         )
-        speed = (largest_between(qd) / limits.velocity).max(axis=1)
-        return excess, speed
-
-    def is_within(self, cubics: Cubics) -> bool:
-        """Return whether a motion keeps its limits at the places that are checked."""
-        excess, speed = self._excess(cubics)
-        return bool((excess <= 0.0).all() and (speed <= 1.0).all())
+        return excess, (polynomials.largest(1) / limits.velocity).max(axis=1)

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-A motion through knots in time: its torque against limits, and the time scale that keeps them.
+A motion in time: its limits between its knots, and the time scale that keeps them.
 
-Between two knots each joint moves along the cubic that their positions and velocities give, as the
-ROS 2 joint trajectory controller has it. So what is checked here is what is sent.
+Between two knots each joint moves along the polynomial that their states give, as the ROS 2 joint
+trajectory controller has it. So what is checked here is what is sent.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from typing import NamedTuple
 
@@ -18,6 +18,8 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_number, checked_per_joint
 from robodyn_ros.control.model_torque import ReferenceTorque
+from robodyn_ros.control.polynomials import PLACES
+from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.dynamics.friction import drive_velocity, friction_of
 from robodyn_ros.errors import InvalidArgument, Overload
@@ -27,9 +29,8 @@ from robodyn_ros.motions.possible_positions import PossiblePositions
 from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
-_PLACES = np.linspace(0.0, 1.0, 9)  # between two knots, at which limits are checked
 _LARGEST_SCALE = 1e3  # a motion that is this much slower is as good as standing still
-_SCALINGS = 60  # halvings of the scale's range
+_WITHIN = 1e-6  # of a limit, that a slowed motion leaves
 LIMITS = ('effort', 'velocity', 'acceleration')
 """What can keep a motion from being faster."""
 
@@ -155,6 +156,8 @@ class TimedMotion(Record):
         By how much jerk limits made it longer [s].
     rms_effort : array, shape (n,)
         Root mean square of the effort [N m or N].
+    slowed : str
+        What made the whole motion slower, and how much; empty: nothing did.
     """
 
     joint_names: tuple[str, ...]
@@ -167,11 +170,17 @@ class TimedMotion(Record):
     binding: tuple[Binding, ...] = ()
     smoothing_cost: float = 0.0
     rms_effort: FloatArray = None  # type: ignore[assignment]
+    slowed: str = ''
 
     @property
     def duration(self) -> float:
         """How long it takes [s]."""
         return float(self.time[-1])
+
+    @property
+    def waypoints(self) -> Waypoints:
+        """The samples, between which it moves along cubics."""
+        return Waypoints(self.time, self.position, self.velocity)
 
     def at(self, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """
@@ -182,79 +191,7 @@ class TimedMotion(Record):
         time : array, shape (M,)
             [s]
         """
-        return Cubics(self.time, self.position, self.velocity).at(time)
-
-
-@dataclass(frozen=True, eq=False)
-class Cubics:
-    """
-    A motion of cubics through N knots.
-
-    Parameters
-    ----------
-    time : array, shape (N,)
-        [s]
-    position, velocity : array, shape (N, n)
-        [rad or m], [rad/s or m/s]
-    """
-
-    time: FloatArray
-    position: FloatArray
-    velocity: FloatArray
-
-    @property
-    def duration(self) -> float:
-        """From the first knot to the last [s]."""
-        return float(self.time[-1] - self.time[0])
-
-    def states(
-        self, places: FloatArray = _PLACES, segment: slice | np.ndarray = slice(None)
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return q, qd, qdd, (N - 1, P, n), at places (P,) from 0 to 1 between knots."""
-        step = np.diff(self.time)[segment][:, None, None]
-        q, v = self.position, self.velocity
-        corners = np.stack(
-            [
-                q[:-1][segment],
-                q[1:][segment],
-                v[:-1][segment] * step[:, 0],
-                v[1:][segment] * step[:, 0],
-            ],
-            axis=1,
-        )
-        value, first, second = _AT_PLACES if places is _PLACES else _hermite(places)
-        return value @ corners, first @ corners / step, second @ corners / step**2
-
-    def at(self, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return q, qd, qdd (M, n) at times (M,) [s]; outside of the motion those at its ends."""
-        time = np.clip(time, self.time[0], self.time[-1])
-        k = np.clip(np.searchsorted(self.time, time, side='right') - 1, 0, len(self.time) - 2)
-        step = np.diff(self.time)[k]
-        s = (time - self.time[k]) / step
-        q, v = self.position, self.velocity
-        corners = np.stack(
-            [q[k], q[k + 1], v[k] * step[:, None], v[k + 1] * step[:, None]], axis=1
-        )
-        value, first, second = (part[:, None] @ corners for part in _hermite(s))
-        return value[:, 0], first[:, 0] / step[:, None], second[:, 0] / step[:, None] ** 2
-
-    def slower(self, scale: float) -> Cubics:
-        """Return the motion in so many times its time, 1 or more."""
-        begin = self.time[0]
-        return Cubics(begin + scale * (self.time - begin), self.position, self.velocity / scale)
-
-
-def _hermite(s: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return what value and derivatives at s (P,) are of q0, q1, v0 h and v1 h, (P, 4) each."""
-    one, zero = np.ones_like(s), np.zeros_like(s)
-    powers = np.stack([one, s, s**2, s**3], axis=1)
-    first = np.stack([zero, one, 2.0 * s, 3.0 * s**2], axis=1)
-    second = np.stack([zero, zero, 2.0 * one, 6.0 * s], axis=1)
-    return powers @ _HERMITE, first @ _HERMITE, second @ _HERMITE
-
-
-_HERMITE = np.array([[1, 0, 0, 0], [0, 0, 1, 0], [-3, 3, -2, -1], [2, -2, 1, 1]], dtype=float)
-_AT_PLACES = _hermite(_PLACES)
+        return self.waypoints.polynomials.at(time)
 
 
 def torque_of(
@@ -284,11 +221,6 @@ def range_between(table: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the lowest and the highest, (N, n) each, of values (N, P, n) at places."""
     places = list(table.swapaxes(0, 1))  # place by place: a reduction along them is slow
     return reduce(np.minimum, places), reduce(np.maximum, places)
-
-
-def largest_between(table: FloatArray) -> FloatArray:
-    """Return the largest size, (N, n), of values (N, P, n) at places."""
-    return reduce(np.maximum, list(np.abs(table).swapaxes(0, 1)))
 
 
 def effort_range(
@@ -329,55 +261,13 @@ def effort_range(
     return lowest, highest
 
 
-def rms_of(cubics: Cubics, torques: FloatArray) -> FloatArray:
+def rms_of(motion: Waypoints, torques: FloatArray) -> FloatArray:
     """Return the root mean square over time, (n,), of torques (N - 1, P, n) at even places."""
     weights = np.ones(torques.shape[1])
     weights[[0, -1]] = 0.5
     means = np.einsum('p,kpi->ki', weights / weights.sum(), torques**2)
-    steps = np.diff(cubics.time)
+    steps = np.diff(motion.time)
     return np.sqrt(steps @ means / steps.sum())
-
-
-class _SlowedTorque:
-    """
-    The torque of a motion in any multiple of its time, without further inverse dynamics.
-
-    With time times k the inertial and Coriolis torque is divided by k², gravity stays, and
-    friction is that of velocities divided by k.
-
-    Parameters
-    ----------
-    torque : ReferenceTorque
-        Of the arm with what it carries.
-    cubics : Cubics
-    """
-
-    def __init__(self, torque: ReferenceTorque, cubics: Cubics) -> None:
-        q, qd, qdd = cubics.states()
-        self._shape, n = q.shape, q.shape[-1]
-        q, self._qd, qdd = (part.reshape(-1, n) for part in (q, qd, qdd))
-        zero = np.zeros_like(q)
-        self._torque = torque
-        self._resting = torque.inverse_dynamics(q, zero, zero)
-        self._moving = torque.inverse_dynamics(q, self._qd, qdd) - self._resting
-
-    def rigid(self, scale: float) -> FloatArray:
-        """Return the rigid body's torque (N - 1, P, n) at so many times the time [N m or N]."""
-        return (self._resting + self._moving / scale**2).reshape(self._shape)
-
-    def speed(self, scale: float) -> FloatArray:
-        """Return the velocities of the same shape [rad/s or m/s]."""
-        return self._qd.reshape(self._shape) / scale
-
-    def check_at_rest(self, limits: FloatArray, where: Callable[[int], str]) -> None:
-        """
-        Check the torque that holds the arm on the way; ``where`` tells the place of an interval.
-
-        Raises
-        ------
-        Overload
-        """
-        check_resting(self._resting.reshape(self._shape), limits, self._torque.model, where)
 
 
 def check_positions(model: RobotModel, q: FloatArray, where: Callable[[int], str]) -> None:
@@ -403,7 +293,11 @@ def check_positions(model: RobotModel, q: FloatArray, where: Callable[[int], str
 
 
 def check_resting(
-    resting: FloatArray, limits: FloatArray, model: RobotModel, where: Callable[[int], str]
+    resting: FloatArray,
+    limits: FloatArray,
+    model: RobotModel,
+    where: Callable[[int], str],
+    what: str = 'torque at rest',
 ) -> None:
     """
     Check torques at rest (N, P, n) against limits (n,).
@@ -419,94 +313,124 @@ def check_resting(
     k, place, j = np.unravel_index(int(excess.argmax()), excess.shape)
     unit = force_unit(model.dh.prismatic[j])
     raise Overload(
-        f'joint {model.joint_names[j]!r} torque at rest {where(int(k))}',
+        f'joint {model.joint_names[j]!r} {what} {where(int(k))}',
         float(resting[k, place, j]),
         f'at most {limits[j]:.6g} {unit}, what its effort limit leaves',
         unit=unit,
     )
 
 
-def time_scale(
-    torque: ReferenceTorque,
-    cubics: Cubics,
-    effort_limits: FloatArray,
-    rms_limits: FloatArray | None = None,
-) -> float:
+class Course:
     """
-    Return the smallest time scale, 1 or more, at which a motion keeps its effort limits.
+    A motion in any multiple of its time: how much of its limits it uses between its knots.
 
-    For an arm with another payload than the one that the motion was timed for, and for limits of
-    the root mean square.
+    With time times k the inertial and Coriolis torque is divided by k², gravity stays, and
+    friction is that of velocities divided by k. Velocities, accelerations and jerks are exact;
+    torque is computed at places.
 
     Parameters
     ----------
     torque : ReferenceTorque
         Of the arm with what it carries.
-    cubics : Cubics
-        The motion; what is slower begins and ends slower, too.
-    effort_limits : array, shape (n,)
-        Largest torque [N m or N].
-    rms_limits : array, shape (n,), optional
-        Of the torque's root mean square over the motion [N m or N].
-
-    Raises
-    ------
-    Overload
-        The torque at rest on the way is beyond a limit, or its root mean square is.
+    motion : Waypoints
+    limits : TimingLimits
     """
-    slowed = _SlowedTorque(torque, cubics)
-    begin = cubics.time[0]
 
-    def where(k: int) -> str:
-        return f'at {cubics.time[k] - begin:.3f} s of the motion'
+    def __init__(self, torque: ReferenceTorque, motion: Waypoints, limits: TimingLimits) -> None:
+        self._torque, self._motion, self._limits = torque, motion, limits
+        polynomials = motion.polynomials
+        q, self._qd, qdd = polynomials.between(motion.places)
+        zero = np.zeros_like(q)
+        self._resting = rigid_torque(torque, q, zero, zero)
+        self._moving = rigid_torque(torque, q, self._qd, qdd) - self._resting
+        self._shares = {
+            'velocity': polynomials.largest(1) / limits.velocity,
+            'acceleration': polynomials.largest(2) / limits.acceleration,
+        }
 
-    slowed.check_at_rest(effort_limits, where)
-    allowed = effort_limits * (1.0 + ROUNDING)
+    def _torques(self, scale: float) -> tuple[FloatArray, FloatArray]:
+        """Return the rigid body's torque and the velocities (N - 1, P, n) at a time scale."""
+        return self._resting + self._moving / scale**2, self._qd / scale
 
-    def rms(rigid: FloatArray, qd: FloatArray) -> FloatArray:
-        return rms_of(cubics, rigid + friction_between(torque, rigid, qd))
+    def shares(self, scale: float = 1.0) -> dict[str, FloatArray]:
+        """Return the largest part of each of ``LIMITS`` that is used between knots, (N - 1, n)."""
+        lowest, highest = effort_range(self._torque, *self._torques(scale))
+        return {
+            'effort': np.maximum(-lowest, highest) / self._limits.effort,
+            'velocity': self._shares['velocity'] / scale,
+            'acceleration': self._shares['acceleration'] / scale**2,
+        }
 
-    def keeps(scale: float) -> bool:
-        rigid, qd = slowed.rigid(scale), slowed.speed(scale)
-        lowest, highest = effort_range(torque, rigid, qd)
-        if (highest > allowed).any() or (lowest < -allowed).any():
-            return False
-        return rms_limits is None or bool((rms(rigid, qd) <= rms_limits).all())
+    def rms(self, scale: float = 1.0) -> FloatArray:
+        """Return the root mean square of the torque over time, (n,) [N m or N]."""
+        rigid, qd = self._torques(scale)
+        return rms_of(self._motion, rigid + friction_between(self._torque, rigid, qd))
 
-    if keeps(1.0):
-        return 1.0
-    low, high = 1.0, 1.0
-    while not keeps(high):
-        low, high = high, 1.5 * high
-        if high > _LARGEST_SCALE:
-            least = rms(slowed.rigid(high), slowed.speed(high))
-            limits = effort_limits if rms_limits is None else rms_limits
-            j = int(np.argmax(least / limits))
-            unit = force_unit(torque.model.dh.prismatic[j])
-            raise Overload(
-                f'joint {torque.model.joint_names[j]!r} root mean square of the torque at rest',
-                float(least[j]),
-                f'at most {limits[j]:.6g} {unit}',
-                unit=unit,
-            )
-    for _ in range(_SCALINGS):
-        if high - low <= 1e-6 * high:
-            break
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if keeps(middle) else (middle, high)
-    return high
+    def scale(self, rms_limits: FloatArray | None = None) -> float:
+        """
+        Return the smallest time scale, 1 or more, at which the motion keeps its limits.
 
+        Parameters
+        ----------
+        rms_limits : array, shape (n,), optional
+            Of the torque's root mean square over the motion [N m or N].
 
-def kinematic_scale(cubics: Cubics, limits: TimingLimits) -> float:
-    """Return the time scale, 1 or more, at which velocity and acceleration limits are kept."""
-    _, qd, qdd = cubics.states()
-    speed = float((largest_between(qd) / limits.velocity).max())
-    acceleration = float((largest_between(qdd) / limits.acceleration).max())
-    return max(1.0, speed, acceleration**0.5)
+        Raises
+        ------
+        Overload
+            The torque at rest on the way is beyond a limit, or its root mean square is.
+        """
+        model, time = self._torque.model, self._motion.time
+        check_resting(
+            self._resting,
+            self._limits.effort,
+            model,
+            lambda k: f'at {time[k] - time[0]:.3f} s of the motion',
+        )
+
+        def excess(scale: float) -> float:
+            worst = max(float(share.max(initial=0.0)) for share in self.shares(scale).values())
+            if rms_limits is not None:
+                worst = max(worst, float((self.rms(scale) / rms_limits).max()))
+            return worst - 1.0 - ROUNDING
+
+        if excess(1.0) <= 0.0:
+            return 1.0
+        low, high = 1.0, 1.0
+        while excess(high) > 0.0:
+            low, high = high, 1.5 * high
+            if high > _LARGEST_SCALE:
+                least = self.rms(high)
+                limits = self._limits.effort if rms_limits is None else rms_limits
+                j = int(np.argmax(least / limits))
+                unit = force_unit(model.dh.prismatic[j])
+                raise Overload(
+                    f'joint {model.joint_names[j]!r} root mean square of the torque at rest',
+                    float(least[j]),
+                    f'at most {limits[j]:.6g} {unit}',
+                    unit=unit,
+                )
+        from scipy.optimize import brentq  # a third of a second
+
+        # The root of what is a little less than the limit, so that rounding keeps within it.
+        if excess(high) + _WITHIN > 0.0:
+            return high
+        return float(brentq(lambda each: excess(each) + _WITHIN, low, high, rtol=1e-7))
+
+    def reason(self) -> str:
+        """Return which limit is passed by most, and by how much, as text."""
+        shares = self.shares()
+        kind = max(shares, key=lambda name: float(shares[name].max()))
+        k, j = np.unravel_index(int(shares[kind].argmax()), shares[kind].shape)
+        name, time = self._torque.model.joint_names[j], self._motion.time
+        return (
+            f'{kind} of joint {name!r} would be {shares[kind][k, j]:.4g} of its limit '
+            f'at {time[k] - time[0]:.3f} s'
+        )
 
 
 def bindings(
-    cubics: Cubics,
+    motion: Waypoints,
     names: tuple[str, ...],
     shares: dict[str, FloatArray],
     share: float = 0.98,
@@ -516,7 +440,7 @@ def bindings(
 
     Parameters
     ----------
-    cubics : Cubics
+    motion : Waypoints
     names : tuple of n str
     shares : mapping of the limit's name to an array (N - 1, n)
         The largest between two knots.
@@ -534,27 +458,27 @@ def bindings(
     for begin, end in zip(begins.tolist(), ends.tolist(), strict=True):
         if worst[begin] >= 0:
             kind, joint = divmod(int(worst[begin]), len(names))
-            span = float(cubics.time[begin]), float(cubics.time[end])
+            span = float(motion.time[begin]), float(motion.time[end])
             result.append(Binding(*span, names[joint], kinds[kind]))
     return tuple(result)
 
 
 def with_fewer_knots(
-    cubics: Cubics, torque: ReferenceTorque, limits: FloatArray, bound: FloatArray
+    motion: Waypoints, torque: ReferenceTorque, limits: TimingLimits, bound: FloatArray
 ) -> np.ndarray:
     """
     Return which knots are needed, as indices: without the others the motion is the same.
 
     Parameters
     ----------
-    cubics : Cubics
+    motion : Waypoints
     torque : ReferenceTorque
-    limits : array, shape (n,)
-        Largest torque, which the result keeps as the motion does [N m or N].
+    limits : TimingLimits
+        Which the result keeps as the motion does, and the position limits.
     bound : array, shape (n,)
         By so much the torque may change [N m or N].
     """
-    kept = np.arange(len(cubics.time))
+    kept = np.arange(len(motion.time))
     blocked = np.zeros(len(kept), bool)
     while True:
         # Every second knot of a run that may be dropped, so that no two neighbours are.
@@ -566,41 +490,34 @@ def with_fewer_knots(
         run = np.cumsum(alone)
         first = np.flatnonzero(alone)
         chosen = order[(np.arange(len(order)) - first[run - 1]) % 2 == 0]
-        before, after = kept[chosen - 1], kept[chosen + 1]
-        wide = _between(cubics, before, after)
-        is_same = _is_same(cubics, wide, before, after, torque, limits, bound)
+        is_same = _is_same(motion, kept[chosen - 1], kept[chosen + 1], torque, limits, bound)
         blocked[kept[chosen[~is_same]]] = True
         kept = np.delete(kept, chosen[is_same])
 
 
-def _between(cubics: Cubics, before: np.ndarray, after: np.ndarray) -> Cubics:
-    """Return cubics whose every second segment, from the first on, is from a knot to another."""
-    pairs = np.stack([before, after], axis=1).ravel()
-    return replace(
-        cubics,
-        time=cubics.time[pairs],
-        position=cubics.position[pairs],
-        velocity=cubics.velocity[pairs],
-    )
-
-
 def _is_same(
-    cubics: Cubics,
-    wide: Cubics,
+    motion: Waypoints,
     before: np.ndarray,
     after: np.ndarray,
     torque: ReferenceTorque,
-    limits: FloatArray,
+    limits: TimingLimits,
     bound: FloatArray,
 ) -> np.ndarray:
-    """Return whether the torque on each wide segment is that of the motion, (P,)."""
-    count, n = len(before), cubics.position.shape[1]
-    states = wide.states(segment=np.arange(0, 2 * count, 2))
+    """Return whether between knots (P,) the motion is one polynomial, torque and limits, (P,)."""
+    wide = motion.spans(before, after)
+    states = wide.between()
     torques = torque_of(torque, states)
-    inner = _PLACES[1:-1]
-    times = cubics.time[before][:, None] + np.outer(
-        cubics.time[after] - cubics.time[before], inner
-    )
-    given = torque.at(*cubics.at(times.ravel())).reshape(count, len(inner), n)
+    times = motion.time[before][:, None] + np.outer(wide.steps, PLACES[1:-1])
+    given = torque.at(*motion.polynomials.at(times.ravel())).reshape(torques[:, 1:-1].shape)
     near = (np.abs(torques[:, 1:-1] - given) <= bound).all(axis=(1, 2))
-    return near & (np.abs(torques) <= limits * (1.0 + ROUNDING)).all(axis=(1, 2))
+    allowed = 1.0 + ROUNDING
+    lower, upper = torque.model.position_limits.T
+    lowest, highest = wide.extremes(0)
+    is_within = (
+        (np.abs(torques) <= limits.effort * allowed).all(axis=1)
+        & (wide.largest(1) <= limits.velocity * allowed)
+        & (wide.largest(2) <= limits.acceleration * allowed)
+        & (lowest >= lower - ROUNDING)
+        & (highest <= upper + ROUNDING)
+    )
+    return near & is_within.all(axis=1)

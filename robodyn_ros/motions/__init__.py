@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from robodyn_ros.arguments import checked_type
-from robodyn_ros.description.source import refuse_device, user_path
+from robodyn_ros.description.source import bytes_of_file, refuse_device, user_path
 from robodyn_ros.errors import UnreadableSource, in_file
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions.bag import is_bag, motion_of_bag
@@ -21,6 +21,9 @@ from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import example_motion
 from robodyn_ros.motions.possible_positions import PossiblePositions
 from robodyn_ros.motions.stamps import check_stamps_of_motion
+
+LARGEST_CSV = 2**28
+"""Of a file [bytes]: ten minutes of seven joints at 1 kHz; reading takes ten times as much."""
 
 __all__ = ['MotionSamples', 'example_motion', 'read_motion', 'table_as_csv']
 
@@ -44,7 +47,8 @@ def read_motion(
     Raises
     ------
     UnreadableSource
-        No such file, more than memory holds, or rosbags, which reads bags, is not installed.
+        No such file, CSV of more than ``LARGEST_CSV``, or rosbags, which reads bags, is not
+        installed.
     MalformedData
         Joints are missing, times do not increase or are not in seconds, a number is not finite, or
         a position or a velocity is in degrees or millimetres.
@@ -59,8 +63,9 @@ def read_motion(
             motion = motion_of_bag(path, names, topic)
         else:
             try:
-                motion = motion_of_csv(path.read_text(encoding='utf-8-sig'), names)
-            except (OSError, UnicodeDecodeError, MemoryError) as error:
+                text = bytes_of_file(path, LARGEST_CSV, 'motion').decode('utf-8-sig')
+                motion = motion_of_csv(text, names)
+            except (UnicodeDecodeError, MemoryError) as error:
                 raise UnreadableSource(
                     'motion', str(path), f'a readable CSV file ({error})'
                 ) from error

@@ -2,7 +2,9 @@
 """
 The YAML of a trajectory_msgs/JointTrajectory, read and written without ROS.
 
-It is what ``ros2 topic echo`` prints, and what ``ros2 topic pub --yaml-file`` sends.
+It is what ``ros2 topic echo`` prints, and what ``ros2 topic pub --yaml-file`` sends. Messages that
+hold one are read, too: goals of FollowJointTrajectory, and MoveIt's RobotTrajectory,
+DisplayTrajectory of one part, and results.
 """
 
 from __future__ import annotations
@@ -24,6 +26,9 @@ LARGEST = 5_000_000
 """Of a file [bytes]: ten times what a thousand points of seven joints take."""
 
 _FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
+# In which fields messages hold a trajectory, from the outer ones to the inner ones.
+_HOLDERS = ('goal', 'result', 'planned_trajectory', 'trajectory', 'joint_trajectory')
+_CUT = '...'  # in place of what ros2 topic echo leaves out
 _NANOSECONDS = 1_000_000_000
 
 
@@ -57,7 +62,7 @@ class TrajectoryRows(NamedTuple):
 
 def trajectory_of_yaml(path: Path) -> TrajectoryRows:
     """
-    Return the only trajectory in a YAML file; that of a goal of FollowJointTrajectory, too.
+    Return the only trajectory in a YAML file.
 
     Raises
     ------
@@ -78,15 +83,20 @@ def _trajectory(content: bytes) -> TrajectoryRows:
         raise MalformedData('trajectory', Phrase(str(error)), 'YAML without aliases') from error
     if len(found) != 1 or not isinstance(found[0], dict):
         raise MalformedData(
-            'trajectory', Phrase(f'{len(found)} documents'), 'one trajectory_msgs/JointTrajectory'
+            'trajectory',
+            Phrase(f'{len(found)} documents'),
+            'one trajectory_msgs/JointTrajectory, as of ros2 topic echo --once --full-length',
         )
-    message = found[0]
-    # Of a goal of FollowJointTrajectory; as MoveIt writes a RobotTrajectory.
-    for name in ('trajectory', 'joint_trajectory'):
-        message = message.get(name, message) if isinstance(message, dict) else message
+    message = _held(found[0])
     try:
         names = [_text(name) for name in message['joint_names']]
         points = list(message['points'])
+        if points[-1:] == [_CUT]:
+            raise MalformedData(
+                'trajectory points',
+                Phrase(f'cut off after {len(points) - 1}'),
+                'all of them: ros2 topic echo --full-length',
+            )
         times = [_seconds(point.get('time_from_start') or {}) for point in points]
         rows = [[_numbers(point.get(field) or ()) for point in points] for field in _FIELDS]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -96,6 +106,26 @@ def _trajectory(content: bytes) -> TrajectoryRows:
             'joint_names, and points with positions and time_from_start, as ROS writes them',
         ) from error
     return TrajectoryRows(names, times, *rows)
+
+
+def _held(message: Any) -> Any:
+    """Return the joint trajectory that a message holds, or is."""
+    for name in _HOLDERS:
+        message = message.get(name, message) if isinstance(message, dict) else message
+        if isinstance(message, list):
+            if len(message) != 1:
+                raise MalformedData(
+                    'trajectory', Phrase(f'{len(message)} parts'), 'one: each in a file of its own'
+                )
+            message = message[0]
+        others = message.get('multi_dof_joint_trajectory') if isinstance(message, dict) else None
+        if isinstance(others, dict) and others.get('points'):
+            raise MalformedData(
+                'multi_dof_joint_trajectory',
+                Phrase(f'moves {others.get("joint_names")}'),
+                'no points: joints of one degree of freedom alone are moved',
+            )
+    return message
 
 
 def trajectory_as_yaml(rows: TrajectoryRows) -> str:

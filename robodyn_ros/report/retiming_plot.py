@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from robodyn_ros.control.model_torque import ReferenceTorque
-from robodyn_ros.control.timed_motion import LIMITS, Cubics, TimedMotion, TimingLimits, torque_of
+from robodyn_ros.control.timed_motion import LIMITS, TimedMotion, TimingLimits, torque_of
+from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.report.drawing import (
     Paper,
     imported_matplotlib,
@@ -31,7 +32,7 @@ _HATCHES = dict(zip(LIMITS, ('', '////', '....'), strict=True))
 
 def save_retiming_plot(
     motion: TimedMotion,
-    given: Cubics,
+    given: Waypoints | None,
     torque: ReferenceTorque,
     limits: TimingLimits,
     path: Path,
@@ -42,8 +43,8 @@ def save_retiming_plot(
     Parameters
     ----------
     motion : TimedMotion
-    given : Cubics
-        The motion before.
+    given : Waypoints or None
+        The motion before; None: it had no times.
     torque : ReferenceTorque
     limits : TimingLimits
     path : Path
@@ -51,14 +52,16 @@ def save_retiming_plot(
     """
 
     def draw(figure: Figure) -> None:
-        before, after, binds = figure.subplots(
-            3, 1, gridspec_kw={'height_ratios': (1.0, 1.0, 0.55)}
-        )
+        drawn = [('after', motion.waypoints)]
+        if given is not None:
+            drawn.insert(0, ('before', given))
+        ratios = (*(1.0 for _ in drawn), 0.55)
+        *curves, binds = figure.subplots(len(ratios), 1, gridspec_kw={'height_ratios': ratios})
+        after = curves[-1]
         binds.sharex(after)
-        cubics = Cubics(motion.time, motion.position, motion.velocity)
         names = motion.joint_names
-        for axes, what, shown in ((before, 'before', given), (after, 'after', cubics)):
-            share = torque_of(torque, shown.states(_PLACES)) / limits.effort
+        for axes, (what, shown) in zip(curves, drawn, strict=True):
+            share = torque_of(torque, shown.polynomials.between(_PLACES)) / limits.effort
             _draw(axes, names, shown, share)
             axes.set_title(f'{what}: {shown.duration:.3f} s')
         legend_above(figure, after.get_lines()[: len(names)])
@@ -68,8 +71,8 @@ def save_retiming_plot(
     save_picture(draw, path, 11, 8.5)
 
 
-def _draw(axes: Axes, names: tuple[str, ...], cubics: Cubics, share: np.ndarray) -> None:
-    time = cubics.time - cubics.time[0]
+def _draw(axes: Axes, names: tuple[str, ...], given: Waypoints, share: np.ndarray) -> None:
+    time = given.time - given.time[0]
     along = time[:-1, None] + np.diff(time)[:, None] * _PLACES
     for j, name in enumerate(names):
         axes.plot(along.ravel(), share[..., j].ravel(), linewidth=1.1, **joint_curve(j, name))

@@ -48,6 +48,7 @@ from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_interfaces.msg import Contact, DynamicsState
+from robodyn_ros.control.motion_file import samples_of_file
 from robodyn_ros.control.trajectory import MOST_POINTS
 from robodyn_ros.description.source import user_path
 from robodyn_ros.description.urdf import urdf_text
@@ -61,7 +62,7 @@ from robodyn_ros.errors import (
 from robodyn_ros.identification.motion_run import MotionWatch, approach, slowed, state_at
 from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.model import RobotModel, force_unit, position_unit
-from robodyn_ros.motions import MotionSamples, read_motion
+from robodyn_ros.motions import MotionSamples
 from robodyn_ros.ros import cdr, command_line
 from robodyn_ros.ros.conversions import floats, seconds
 from robodyn_ros.ros.joint_states import JointStateReader
@@ -168,7 +169,7 @@ class MotionNode(PlainlySpoken, Node):
         model = RobotModel.from_urdf_text(
             urdf, base_link=given['base_link'] or None, tip_link=given['tip_link'] or None
         )
-        motion = read_motion(given['motion_file'], model)
+        motion = samples_of_file(user_path(given['motion_file']), model)
         fast = slowed(motion, given['speed'])
         if given['rehearsal_speed']:
             self._parts.append(('rehearsal', slowed(motion, given['rehearsal_speed'])))

@@ -82,14 +82,12 @@ def test_an_error_in_a_file_names_the_file(tmp_path):
     assert "file 'empty.csv', motion: there is no line in it" in error_of('torque', arm, empty)
     assert "file 'cut.urdf', XML: " in error_of('check', cut)
     assert "file 'cut.yaml', trajectory: " in error_of(
-        'torque', arm, '--trajectory', written('cut.yaml', 'points: []')
+        'torque', arm, written('cut.yaml', 'points: []')
     )
     other = written('other.csv', 'time;joint1;joint2\n0;1;2\n')
     for command in ('torque', 'effort'):
         error = error_of(command, arm, other)
         assert "file 'other.csv', " in error and "is ';' the separator? Commas are" in error
-    yaml = written('way.yaml', 'joint_names: []')
-    assert 'a trajectory in YAML after --trajectory' in error_of('torque', arm, yaml)
 
 
 def test_a_folder_and_a_file_that_cannot_be_written_are_refused_as_such(tmp_path):

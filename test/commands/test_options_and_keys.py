@@ -27,8 +27,8 @@ OPTIONS = {
     'ratios': 'ARM --by --map --output --over --resolution --rotor-inertia -o',
     'split': 'ARM --cutoff --fraction --motion --topic',
     'torque': (
-        'ARM --cutoff --error-bound --friction --method --output --rotor-inertia --topic '
-        '--trajectory -o'
+        'ARM --cutoff --effort-limit --error-bound --friction --method --output '
+        '--rotor-inertia --topic -o'
     ),
     'simulate': (
         'ARM --cutoff --ignore-effort-limits --kd --kp --law --motion --output '
@@ -40,7 +40,7 @@ OPTIONS = {
         '--tolerance --topic --velocity-limit -o'
     ),
     'excite': (
-        'ARM --acceleration --box --duration --floor --friction-motion --harmonics '
+        'ARM --acceleration --box --duration --effort-limit --floor --friction-motion --harmonics '
         '--margin --no-dry-run --output --poses --seed --tip-height --velocity-scale '
         '--watch -o'
     ),
@@ -66,13 +66,13 @@ OPTIONS = {
     ),
     'demo': '--base --hold-time --output --tip --urdf',
     'identify-demo': '--base --output --seed --tip --urdf',
-    'float': '--base --duration --push --simulate --tip --urdf',
-    'soft': '--base --duration --push --simulate --stiffness --tip --urdf',
+    'float': '--base --duration --effort-limit --push --simulate --tip --urdf',
+    'soft': '--base --duration --effort-limit --push --simulate --stiffness --tip --urdf',
     'watch': '--base --host --identified --port --tip --urdf',
     'node': '',
 }
 KEYS: dict[str, str] = {
-    'torque --trajectory': (
+    'torque of a trajectory': (
         'accelerations effort inserted joint_names largest_error largest_torque notes '
         'positions time velocities'
     ),
@@ -119,7 +119,7 @@ KEYS: dict[str, str] = {
     'retime': (
         'binding binding.begin binding.end binding.joint binding.limit duration '
         'duration_before joints joints.effort_share joints.largest_effort joints.name '
-        'joints.rms smoothing_cost'
+        'joints.rms slowed smoothing_cost'
     ),
     'excite': (
         'clearance_m dry_run_problem duration findings findings.code findings.element '
@@ -186,14 +186,14 @@ CALLS = {
     'ratios --map': ('ratios', 'arm.urdf', '--map', 'j2', '--resolution', '3'),
     'split': ('split', 'arm.urdf', '--motion', 'motion.csv'),
     'torque': ('torque', 'arm.urdf', 'motion.csv'),
-    'torque --trajectory': ('torque', PUMA, 'puma.yaml', '--trajectory'),
+    'torque of a trajectory': ('torque', PUMA, 'puma.yaml'),
     'simulate': ('simulate', PUMA, '-o', 'simulated.csv'),
     'retime': (
         'retime',
         'arm.urdf',
         'points.yaml',
         '--effort-limit',
-        '500',
+        'j1=500',
         '--velocity-limit',
         '3',
     ),

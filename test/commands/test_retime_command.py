@@ -139,12 +139,21 @@ def test_text_on_standard_output_leaves_words_for_standard_error(slow, tmp_path)
     said = invoked('retime', ARM, slow, *LIMITS, '-o', fast).stdout
     answer = invoked('retime', ARM, slow, *LIMITS, '-o', '-')
     assert answer.stdout == fast.read_text()
-    assert answer.stderr == said.replace(said.splitlines()[-1] + '\n', '')
+    note, words = answer.stderr.split('\n', 1)
+    assert 'rotor' in note and words == said.replace(said.splitlines()[-1] + '\n', '')
 
 
 def test_jerk_limit_says_what_it_costs(slow):
     answer = invoked('retime', ARM, slow, *LIMITS, '--jerk-limit', 200)
     assert answer.exit_code == 0 and 'jerk limits cost ' in answer.output
+
+
+def test_motion_that_is_slowed_as_a_whole_says_what_slowed_it(slow):
+    assert 'slowed' not in invoked('retime', ARM, slow, *LIMITS).output
+    answer = invoked('retime', ARM, slow, *LIMITS, '--rms-limit', 60)
+    assert answer.exit_code == 0
+    (line,) = [each for each in answer.output.splitlines() if each.startswith('slowed to ')]
+    assert 'rms' in line
 
 
 def test_load_that_is_too_heavy_is_refused_by_joint_and_place(slow):

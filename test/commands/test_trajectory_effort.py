@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`robodyn torque --trajectory`: a file goes in, the same with effort comes out."""
+"""`robodyn torque` of a trajectory: a file goes in, the same with effort comes out."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def run(urdf, path, *options):
 
 def filled(path, *options):
     """Return the record of a trajectory with the torque in effort."""
-    return json_of('torque', ARM, path, '--trajectory', *options)
+    return json_of('torque', ARM, path, *options)
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def given(tmp_path):
 def test_file_is_written_with_the_torque_in_effort(given, tmp_path):
     model, path = given
     output = tmp_path / 'with_effort.yaml'
-    result = run(ARM, path, '--trajectory', '-o', output)
+    result = run(ARM, path, '-o', output)
     assert result.exit_code == 0, result.output
     after = trajectory_of_yaml(output)
     before = trajectory_of_yaml(path)
@@ -53,7 +53,7 @@ def test_file_is_written_with_the_torque_in_effort(given, tmp_path):
     assert after.accelerations[middle] == []
     assert f'{len(after.times)} points' in result.stdout
     # Given again it has effort already.
-    again = run(ARM, output, '--trajectory')
+    again = run(ARM, output)
     assert 'effort' in str(again.exception)
 
 
@@ -90,10 +90,9 @@ def test_friction_and_gravity_reach_the_effort(given):
 @pytest.mark.parametrize(
     ('options', 'word'),
     [
-        (('--trajectory', '--cutoff', 5), '--cutoff'),
-        (('--trajectory', '--topic', '/t'), '--topic'),
-        (('--error-bound', 1), '--trajectory'),
-        (('--trajectory', '--error-bound', 0), '--error-bound'),
+        (('--cutoff', 5), '--cutoff'),
+        (('--topic', '/t'), '--topic'),
+        (('--error-bound', 0), '--error-bound'),
     ],
 )
 def test_options_of_the_other_kind_of_motion_are_refused(given, options, word):
@@ -103,12 +102,21 @@ def test_options_of_the_other_kind_of_motion_are_refused(given, options, word):
     assert word in result.output
 
 
+def test_error_bound_of_samples_is_refused(given):
+    for option in ('--error-bound', '--effort-limit'):
+        refused = run(ARM, 'motion.csv', option, 1)
+        assert 'are for a trajectory in YAML' in refused.output and refused.exit_code == 2
+
+
 def test_arm_without_effort_limits_needs_a_bound(given, tmp_path):
     model, path = given
     urdf = tmp_path / 'free.urdf'
     body = link('l', 1, center=(0.3, 0, 0), inertia=(1, 1, 1))
     urdf.write_text(robot(link('base'), body, joint('j', 'base', 'l', axis=(0, 1, 0))))
     path.write_text('joint_names: [j]\npoints: [{positions: [0.1], time_from_start: {sec: 1}}]')
-    refused = run(urdf, path, '--trajectory')
-    assert refused.exit_code == 2 and "'j' has no effort limit" in refused.output
-    assert run(urdf, path, '--trajectory', '--error-bound', 0.1).exit_code == 0
+    refused = run(urdf, path)
+    assert (
+        refused.exit_code == 2
+        and "no effort limit of 'j'; needed: --error-bound, or" in refused.output
+    )
+    assert run(urdf, path, '--error-bound', 0.1).exit_code == 0

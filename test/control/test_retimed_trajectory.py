@@ -3,15 +3,21 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
-from robots import public_urdf
+from robots import public_urdf, two_link_urdf
 
 import robodyn_ros as rd
-from robodyn_ros.control.feedforward_efforts import TrajectoryFeedforward
+from robodyn_ros.control.feedforward_efforts import (
+    FeedforwardSettings,
+    TrajectoryFeedforward,
+    with_feedforward_efforts,
+)
 from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.reference import Reference, ReferenceState
-from robodyn_ros.control.retimed_trajectory import Retiming, slowed_trajectory
+from robodyn_ros.control.retimed_trajectory import Retiming, knot_bound, slowed_trajectory
 from robodyn_ros.control.settings import checked
 from robodyn_ros.control.timed_motion import TimingLimits
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
@@ -92,6 +98,52 @@ def test_points_are_no_denser_than_the_torque_needs():
     # Where the torque jumps, a sample may fall on either side.
     off = np.sort(np.abs(sparse - dense).max(axis=1) / 150.0)
     assert off[int(0.95 * len(off))] < 2e-3
+
+
+def cubic_peaks(given, count=1000):
+    """Return the largest speeds and accelerations of the cubics between points, from formulas."""
+    s = np.linspace(0.0, 1.0, count)[:, None]
+    peaks = np.zeros((2, given.positions.shape[1]))
+    for k, step in enumerate(np.diff(given.times)):
+        way = given.positions[k + 1] - given.positions[k]
+        v0, v1 = given.velocities[k] * step, given.velocities[k + 1] * step
+        c2, c3 = 3.0 * way - 2.0 * v0 - v1, v0 + v1 - 2.0 * way
+        speed = np.abs(v0 + 2.0 * c2 * s + 3.0 * c3 * s**2).max(axis=0) / step
+        rise = np.abs(2.0 * c2 + 6.0 * c3 * s).max(axis=0) / step**2
+        peaks = np.maximum(peaks, [speed, rise])
+    return peaks
+
+
+@pytest.mark.parametrize('grid_points', [2, 5, 200])
+@pytest.mark.parametrize('distance', [0.3, 2.0])
+def test_points_keep_every_limit_between_them_of_joints_that_need_no_torque(grid_points, distance):
+    """Its wrist is so light that any number of points may go, by its torque."""
+    text = two_link_urdf(1.0, 1e-3)
+    light = dataclasses.replace(rd.RobotModel.from_urdf(text), effort_limits=np.full(2, 50.0))
+    limits = TimingLimits.of(light, None, 2.0, 5.0)
+    given = trajectory([[0.3, 0.0], [0.3, distance]], [0.0, 5.0], 'p', light.joint_names)
+    retiming = Retiming(limits, grid_points=grid_points)
+    found = retiming.of(given, ReferenceTorque.of(light)).trajectory
+    speed, rise = cubic_peaks(found)
+    assert speed.max() <= 2.0 * (1.0 + 1e-6) and rise.max() <= 5.0 * (1.0 + 1e-6)
+    fastest = distance / 2.0 + 2.0 / 5.0 if distance > 0.8 else 2.0 * (distance / 5.0) ** 0.5
+    assert fastest <= found.times[-1] <= 1.03 * fastest or grid_points < 200
+
+
+@pytest.mark.filterwarnings('error')
+def test_joints_that_need_no_torque_get_no_points_for_it():
+    """Their bound is zero: a division by it made NaN, and every point the file may have."""
+    arm = rd.RobotModel.from_urdf(two_link_urdf())
+    none = np.zeros_like(arm.inertial_parameters)
+    arm = dataclasses.replace(arm, inertial_parameters=none)
+    limits = TimingLimits.of(arm, None, 2.0, 5.0)
+    torque = ReferenceTorque.of(arm)
+    given = trajectory([[0.0, 0.0], [1.0, 2.0]], [0.0, 5.0], 'p', arm.joint_names)
+    found = Retiming(limits).of(given, torque)
+    settings = FeedforwardSettings(limits.effort, knot_bound(found.motion, limits), np.ones(2))
+    filled = with_feedforward_efforts(found.trajectory, torque, settings)
+    assert len(filled.trajectory.times) < 20 and not filled.trajectory.efforts.any()
+    assert not filled.largest_error.any()
 
 
 def test_names_in_another_order_stay_in_it():
@@ -178,6 +230,24 @@ def test_feedforward_retimes_within_its_part_of_the_limits(part):
     reached = np.abs(filled.trajectory.efforts) / MODEL.effort_limits
     assert 0.9 * part <= reached.max() <= part + 1e-9
     assert filled.notes[0].startswith('timed anew: ')
+
+
+def test_retiming_leads_a_joint_that_has_turned_round_no_turn_back():
+    """Its position counts turns, the trajectory does not."""
+    text = two_link_urdf().replace('type="revolute"', 'type="continuous"')
+    text = text.replace('</joint>', '<limit effort="200" velocity="3"/></joint>')
+    assert text.count('continuous') == 2
+    settings = checked({'algorithm': 'newton_euler', 'effort_limits': [200.0]})
+    one = TrajectoryFeedforward(settings, text, 1e-3, 1e-3, retime=0.9)
+    turned = np.array([4.0 * np.pi + 0.1, 0.2])
+    for stamp in (1.0, 1.1):
+        names = one.arm.joint_names
+        one.joint_states.receive(names, turned, 0.0 * turned, received=stamp, stamp=50.0 + stamp)
+        one.take_state()
+    given = trajectory([[0.6, 0.5]], [5.0], 'pv', names)
+    positions = one.with_efforts(given, 1.1).trajectory.positions
+    assert positions[0] == pytest.approx([0.1, 0.2], abs=1e-6)
+    assert np.ptp(positions[:, 0]) == pytest.approx(0.5, abs=1e-6)
 
 
 def test_trajectories_keep_their_times_by_default():

@@ -18,7 +18,7 @@ from robodyn_ros.control.joint_path import MOST_WAYPOINTS, JointPath
 from robodyn_ros.control.law import Terms
 from robodyn_ros.control.model_torque import ReferenceTorque
 from robodyn_ros.control.retiming import retimed_path
-from robodyn_ros.control.timed_motion import Cubics, TimingLimits, time_scale
+from robodyn_ros.control.timed_motion import Course, TimingLimits
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.errors import InvalidArgument, NonFiniteValue, NoSolution, Overload, WrongType
 
@@ -110,6 +110,80 @@ def test_coulomb_friction_slows_the_start_and_helps_to_brake():
     expected = switched((FORCE - dry) / MASS, (FORCE + dry) / MASS)
     found = retime(slider(coulomb=dry), [[0.0], [WAY]]).duration
     assert found == pytest.approx(expected, rel=3e-3)
+
+
+@pytest.mark.parametrize('part', [0.7, 0.8, 0.9, 0.95])
+def test_friction_that_gravity_leaves_little_torque_for_is_timed_as_any_other(part):
+    weight = 9.81 * MASS
+    dry = part * FORCE - weight
+    for points, rise, fall in (
+        ([[0.0], [WAY]], FORCE - weight - dry, FORCE + weight + dry),
+        ([[WAY], [0.0]], FORCE + weight - dry, FORCE - weight + dry),
+    ):
+        motion = retime(slider('0 0 1', coulomb=dry), points)
+        expected = switched(rise / MASS, fall / MASS)
+        # The smooth sign of friction helps less to brake, at the end.
+        assert 0.999 * expected <= motion.duration <= 1.01 * expected
+        assert not motion.slowed
+
+
+def test_friction_that_gravity_leaves_no_torque_for_is_refused_with_joint_torque_and_limit():
+    weight, dry = 9.81 * MASS, 10.5
+    up = slider('0 0 1', coulomb=dry)
+    with pytest.raises(Overload, match=r"'slide' torque to begin to move at 0.000 .*") as caught:
+        retime(up, [[0.0], [WAY]])
+    assert caught.value.value == pytest.approx(weight + dry)
+    assert str(FORCE)[:2] in caught.value.allowed
+    assert retime(up, [[WAY], [0.0]]).duration > 0.0  # downwards its weight helps
+
+
+@pytest.mark.repeats(check=1, test=4)
+@pytest.mark.parametrize('name', ['panda.urdf', 'ur5_robot.urdf'])
+@pytest.mark.parametrize('part', [0.75, 0.9])
+def test_dry_friction_is_timed_as_by_toppra_with_its_own(name, part):
+    """Gravity and friction need so much of a limit where they need most; joints turn round."""
+    toppra = pytest.importorskip('toppra')
+    from toppra.algorithm import TOPPRA
+    from toppra.constraint import (
+        DiscretizationType,
+        JointTorqueConstraint,
+        JointVelocityConstraint,
+    )
+
+    model, points = arm(name), waypoints(arm(name), 3)
+    ways = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    path = toppra.SplineInterpolator(np.concatenate([[0.0], np.cumsum(ways)]), points)
+    places = np.linspace(0.0, ways.sum(), 401)
+    gravity = np.abs(rd.gravity_torque(model, path(places))) / model.effort_limits
+    size = (part - gravity.max()) * model.effort_limits
+    assert (size > 0.0).all()
+    dry = replace(model, coulomb_friction=size)
+    torque = JointTorqueConstraint(
+        lambda q, qd, qdd: rd.inverse_dynamics(model, q, qd, qdd),
+        np.outer(model.effort_limits, [-1.0, 1.0]),
+        size,
+        discretization_scheme=DiscretizationType.Interpolation,
+    )
+    speed = JointVelocityConstraint(np.outer(model.velocity_limits, [-1.0, 1.0]))
+    instance = TOPPRA([speed, torque], path, gridpoints=places, solver_wrapper='seidel')
+    _, rates, _ = instance.compute_parameterization(0.0, 0.0)
+    expected = (2.0 * np.diff(places) / (rates[1:] + rates[:-1])).sum()
+    motion = retime(dry, points)
+    assert 0.99 * expected <= motion.duration <= 1.05 * expected
+    assert not motion.slowed
+    share = np.abs(torques_of(dry, motion)[0]) / model.effort_limits
+    assert share.max() <= 1.0 + 1e-9
+
+
+def test_places_far_apart_are_passed_slower_where_the_path_bends_not_everywhere():
+    generator = np.random.default_rng(3)
+    points = 1.2 * np.sin(np.cumsum(generator.uniform(-0.15, 0.15, (300, 6)), axis=0))
+    assert not retime(arm('ur5_robot.urdf'), points).slowed
+
+
+def test_motion_that_is_slowed_as_a_whole_names_what_slowed_it():
+    motion = retime(slider(), [[0.0], [WAY]], rms_effort_limits=0.25 * FORCE)
+    assert motion.slowed.startswith('2 times the time: rms_effort_limits')
 
 
 def test_load_friction_counts_with_the_torque():
@@ -347,8 +421,7 @@ def test_payload_is_carried_by_a_slower_motion():
     model, points = arm('ur5_robot.urdf'), waypoints(arm('ur5_robot.urdf'), 6)
     motion = retime(model, points)
     loaded = model.with_payload(rd.Payload(5.0))
-    cubics = Cubics(motion.time, motion.position, motion.velocity)
-    scale = time_scale(ReferenceTorque.of(loaded), cubics, model.effort_limits)
+    scale = Course(ReferenceTorque.of(loaded), motion.waypoints, TimingLimits.of(model)).scale()
 
     def share(factor):
         slower = replace(motion, time=motion.time * factor, velocity=motion.velocity / factor)
@@ -387,8 +460,33 @@ def test_velocity_across_or_against_the_path_is_refused(velocity):
 
 
 def test_path_without_any_limit_is_refused():
-    with pytest.raises(InvalidArgument, match='nothing bounds the speed'):
+    with pytest.raises(InvalidArgument, match='nothing bounds the acceleration'):
         retime(rd.RobotModel.from_urdf(two_link_urdf()), [[0, 0], [1, 1]])
+
+
+def massless(model):
+    """Return an arm as most industrial URDFs have it: no masses, no rotors."""
+    parameters = np.zeros_like(model.inertial_parameters)
+    return replace(model, inertial_parameters=parameters, rotor_inertia=np.zeros(model.n))
+
+
+def test_arm_without_masses_is_refused_unless_accelerations_are_limited():
+    """8e6 rad/s² were within its effort limits."""
+    model, points = massless(arm('ur5_robot.urdf')), waypoints(arm('ur5_robot.urdf'), 1)
+    with pytest.raises(InvalidArgument, match=r"'elbow_joint'.* have no mass.*acceleration_limit"):
+        retime(model, points)
+    motion = retime(model, points, acceleration_limits=4.0)
+    assert np.abs(motion.acceleration).max() <= 4.0
+
+
+def test_joint_that_nothing_limits_is_refused_where_it_moves_and_only_there():
+    limits = np.array([150.0, 150.0, 150.0, 28.0, 0.0, 28.0])
+    model = replace(arm('ur5_robot.urdf'), effort_limits=limits)
+    points = waypoints(model, 1)
+    with pytest.raises(InvalidArgument, match=r"acceleration of 'wrist_2_joint'; allowed"):
+        retime(model, points)
+    points[:, 4] = 0.3
+    assert retime(model, points).duration > 0.0
 
 
 def test_path_beyond_the_position_limits_is_refused_between_waypoints_too():

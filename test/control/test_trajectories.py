@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from robodyn_ros.control.planning import planned_reference
+from robodyn_ros.control.polynomials import Polynomials
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.errors import RejectedTrajectory
@@ -227,6 +228,26 @@ def test_continuous_joint_goes_the_shorter_way_whatever_turn_it_is_in():
         )
 
 
+@pytest.mark.parametrize('order', range(4))
+@pytest.mark.parametrize('is_quintic', [False, True])
+def test_extremes_between_knots_are_those_of_dense_samples(order, is_quintic):
+    """By NumPy's own polynomials; of short and long segments, and of joints that stand."""
+    generator = np.random.default_rng(order)
+    time = np.cumsum(10.0 ** generator.uniform(-3.0, 1.0, 40))
+    states = generator.normal(size=(3, 40, 3))
+    states[:, :, 2] = np.array([[0.5], [0.0], [0.0]])
+    motion = Polynomials.interpolating(time, *(states if is_quintic else states[:2]))
+    lowest, highest = motion.extremes(order)
+    s = np.linspace(0.0, 1.0, 2001)
+    for k, step in enumerate(np.diff(time)):
+        for j in range(3):
+            curve = np.polynomial.Polynomial(motion.coefficients[k, :, j]).deriv(order)
+            values = curve(s) / step**order
+            size = 1e-5 * np.abs(values).max() + 1e-12
+            assert values.min() - size <= lowest[k, j] <= values.min() + 1e-3 * size
+            assert values.max() - 1e-3 * size <= highest[k, j] <= values.max() + size
+
+
 def test_path_is_outside_where_its_samples_are_and_nowhere_else():
     for seed in range(30):
         generator = np.random.default_rng(seed)
@@ -237,11 +258,11 @@ def test_path_is_outside_where_its_samples_are_and_nowhere_else():
         path = np.array([reference.sample(time).position for time in times])
         for fraction in (0.5, 0.9, 0.999):
             limit = fraction * np.abs(path).max(axis=0)
-            lowest, highest = reference.extremes(-limit, limit)
-            found = (lowest < -limit) | (highest > limit)
+            lowest, highest = reference.polynomials.extremes(0, (-limit, limit))
+            found = ((lowest < -limit) | (highest > limit)).any(axis=0)
             assert (found == (np.abs(path).max(axis=0) > limit)).all(), (seed, fraction)
         wide = np.abs(path).max(axis=0) + 1e-5
-        lowest, highest = reference.extremes(-wide, wide)
+        lowest, highest = reference.polynomials.extremes(0, (-wide, wide))
         assert (lowest >= -wide).all() and (highest <= wide).all(), seed
 
 

@@ -6,7 +6,7 @@ import pytest
 from bags import ros2_bag
 
 from robodyn_ros.errors import InvalidArgument, MalformedData, UnreadableSource
-from robodyn_ros.motions import MotionSamples, read_motion, table_as_csv
+from robodyn_ros.motions import LARGEST_CSV, MotionSamples, read_motion, table_as_csv
 from robodyn_ros.motions.csv_text import motion_of_csv
 
 JOINTS = ('shoulder', 'elbow, "left"')
@@ -133,3 +133,11 @@ def test_bag_without_the_topic_or_the_joints_is_refused(bag, tmp_path):
     tmp_path.joinpath('broken.mcap').write_bytes(b'no bag')
     with pytest.raises(UnreadableSource, match='broken.mcap'):
         read_motion(tmp_path / 'broken.mcap', JOINTS)
+
+
+def test_csv_that_is_too_large_is_refused_before_it_is_parsed(tmp_path):
+    path = tmp_path / 'motion.csv'
+    with path.open('wb') as file:
+        file.truncate(100 * LARGEST_CSV)  # sparse: it has no blocks
+    with pytest.raises(UnreadableSource, match=f'over {LARGEST_CSV} bytes'):
+        read_motion(path, ['a'])

@@ -9,9 +9,9 @@ from simulated_recordings import TrueArm
 
 import robodyn_ros as rd
 from robodyn_ros.analysis import Ranges, ranges
+from robodyn_ros.control.motion_file import path_of_file, samples_of_file
 from robodyn_ros.identification import Identification, Recording, identify
 from robodyn_ros.motions import read_motion, table_as_csv
-from robodyn_ros.motions.trajectory_yaml import trajectory_of_yaml
 
 ARM = rd.RobotModel.from_urdf(two_link_urdf())
 TRAJECTORY = """joint_names: [joint1, joint2]
@@ -48,7 +48,8 @@ def sources(tmp_path_factory):
             table_as_csv(names, recording.time, *columns),
             lambda path: Recording.from_csv(path, arm.urdf),
         ),
-        'trajectory': ('.yaml', TRAJECTORY, trajectory_of_yaml),
+        'trajectory': ('.yaml', TRAJECTORY, lambda path: samples_of_file(path, ARM)),
+        'path': ('.yaml', TRAJECTORY, lambda path: path_of_file(path, ARM)),
         'identification': ('.yaml', saved.read_text(), Identification.load),
         'record': (
             '.json',
@@ -59,7 +60,9 @@ def sources(tmp_path_factory):
 
 
 @pytest.mark.repeats(check=2)
-@pytest.mark.parametrize('kind', ['motion', 'recording', 'trajectory', 'identification', 'record'])
+@pytest.mark.parametrize(
+    'kind', ['motion', 'recording', 'trajectory', 'path', 'identification', 'record']
+)
 @pytest.mark.filterwarnings('ignore::RuntimeWarning')
 def test_damaged_file_is_read_or_refused_by_name(sources, tmp_path, kind):
     suffix, whole, read = sources[kind]

@@ -93,7 +93,7 @@ ATTRIBUTES = {
     ' position_limits possible_payload possible_positions rotor_inertia'
     ' rotor_matrix tip_link velocity_limits viscous_friction',
     'TimedMotion': 'acceleration binding duration effort joint_names position progress rms_effort'
-    ' smoothing_cost time velocity',
+    ' slowed smoothing_cost time velocity waypoints',
 }
 
 

@@ -16,7 +16,8 @@ from simulated_recordings import TrueArm
 
 import robodyn_ros as rd
 from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
-from robodyn_ros.control.timed_motion import Cubics, TimingLimits
+from robodyn_ros.control.timed_motion import TimingLimits
+from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.identification import (
     Box,
     CandidateError,
@@ -104,7 +105,7 @@ def test_retimed_motion_is_drawn_whole(n, tmp_path, capfd):
         velocity_limits=np.full(n, 1.0),
         acceleration_limits=8,
     )
-    given = Cubics(np.array([0.0, 3.0, 7.0]), points, np.zeros_like(points))
+    given = Waypoints(np.array([0.0, 3.0, 7.0]), points, np.zeros_like(points))
     torque = ReferenceTorque.of(model, torque=RigidBodyTorque('newton_euler'))
     limits = TimingLimits.of(model, efforts, np.full(n, 1.0), 8)
     with examined_figures():
