@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-One arm's functions in a compiled extension: checked against NumPy, cached, loaded on demand.
+One arm's functions in a compiled library: checked against NumPy, cached, loaded on demand.
 
 Every argument of a function is an array of one sample, or of N samples with a leading axis N;
 ``out`` is a C-contiguous float64 array of the result's shape, or a tuple of them where there are
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_sequence
-from robodyn_ros.compiled.c import cache, extension
+from robodyn_ros.compiled.c import cache, library
 from robodyn_ros.compiled.symbolic.kernel import KERNELS, KernelName
 from robodyn_ros.compiled.symbolic.kernels import WRENCH, build_kernel
 from robodyn_ros.compiled.symbolic.run_time_inputs import FRICTION, ROTORS, RunTime
@@ -167,12 +167,12 @@ class OfVelocityDirectionAndTorque(Protocol):
         """Return its value, in ``out`` where given; see ``CompiledModel``."""
 
 
-# --- compiled extension --------------------------------------------------------------------------
+# --- compiled library ----------------------------------------------------------------------------
 
 
 class _ArmCode:
     """
-    Extension modules of one arm, shared by all models that differ in run-time inputs only.
+    Libraries of one arm, shared by all models that differ in run-time inputs only.
 
     Parameters
     ----------
@@ -219,11 +219,7 @@ class _ArmCode:
             return {name: _NotCompiled(name)}
         if group not in self._modules:
             self._modules[group] = self._module(group, model, parameters)
-        return extension.bound_functions(self._modules[group], parameters)
-
-    def module_of(self, name: KernelName) -> Any:
-        """Return the module that holds a function which was asked for before."""
-        return self._modules[self._group(name)]
+        return library.bound_functions(self._modules[group], parameters)
 
     def _group(self, name: KernelName) -> tuple[KernelName, ...]:
         """Return the functions that share a module with one."""
@@ -235,7 +231,7 @@ class _ArmCode:
         self, names: tuple[KernelName, ...], model: RobotModel, parameters: FloatArray
     ) -> Any:
         """Return a module from the cache, or compiled; checked against NumPy."""
-        identity = extension.build_identity()
+        identity = library.build_identity()
         key = _key(self.run_time, names, identity)
         content = None
         try:
@@ -246,8 +242,8 @@ class _ArmCode:
         if content is None:
             content = self._compiled(names)
         head, code = content.split(b'\n', 1)
-        module = extension.load_module(code)
-        functions = extension.bound_functions(module, parameters)
+        module = library.loaded_library(code)
+        functions = library.bound_functions(module, parameters)
         try:
             check_functions(functions, model, ' '.join(identity.splitlines()[:2]))
             if is_new:
@@ -262,14 +258,14 @@ class _ArmCode:
         return module
 
     def _compiled(self, names: Sequence[KernelName]) -> bytes:
-        """Return operation counts and compiled extension, as they are cached."""
+        """Return operation counts and compiled library, as they are cached."""
         kernels = [build_kernel(name, self.run_time) for name in names]
         counts = json.dumps({kernel.name: kernel.operation_count for kernel in kernels})
-        return counts.encode() + b'\n' + extension.compiled_module(kernels)
+        return counts.encode() + b'\n' + library.compiled_library(kernels)
 
 
 def _key(run_time: RunTime, names: tuple[str, ...], identity: str) -> str:
-    """Return the digest of all inputs of a compiled extension."""
+    """Return the digest of all inputs of a compiled library."""
     model, digest = run_time.model, hashlib.sha256()
     arrays = [value for value in vars(model.dh).values() if isinstance(value, np.ndarray)]
     arrays += [model.inertial_parameters, model.gravity, *(getattr(model, x) for x in ROTORS)]
@@ -288,8 +284,8 @@ def _generator() -> str:
     package = Path(__file__).parents[1]
     for name in _GENERATORS:
         place = package / name
-        for file in sorted(place.rglob('*.[ph]*')) if place.is_dir() else [place]:
-            if file.suffix in ('.py', '.h'):
+        for file in sorted(place.rglob('*.[pch]*')) if place.is_dir() else [place]:
+            if file.suffix in ('.py', '.h', '.c'):
                 digest.update(file.read_bytes())
     return digest.hexdigest()
 
@@ -345,7 +341,7 @@ class CompiledModel:
     may raise ``NoBackend``, then.
 
     Two are equal where model, functions and run-time inputs are. It pickles as these: unpickling
-    takes the compiled extension from the cache, or compiles it there.
+    takes the compiled library from the cache, or compiles it there.
 
     Attributes
     ----------
@@ -497,12 +493,12 @@ class CompiledModel:
         """Return a function bound to the model's run-time inputs."""
         return self._code.functions(name, self.model, self._parameters)[name]
 
-    def machine_code(self, name: KernelName) -> tuple[Any, FloatArray, Any]:
+    def machine_code(self, name: KernelName) -> tuple[Any, FloatArray]:
         """
-        Return a function for other compiled code: a capsule, its run-time inputs, and its owner.
+        Return a function for other compiled code: a capsule, and its run-time inputs.
 
         The capsule is of ``int (*)(const double *inputs, ptrdiff_t count, const double *const *in,
-        double *const *out)`` and lives as long as its owner.
+        double *const *out)``; its library stays loaded.
 
         Parameters
         ----------
@@ -518,8 +514,7 @@ class CompiledModel:
         function = self._function(name)
         if isinstance(function, _NotCompiled):
             function()  # raises what any call does
-        module = self._code.module_of(name)
-        return module.kernel(name), function.__self__, module
+        return library.kernel_of(function)
 
     @property
     def n(self) -> int:
@@ -631,7 +626,7 @@ def compile_model(
         A kernel or a run-time input is not one of those that exist.
     NoSuchName
     NoBackend
-        There is no C compiler with Python's headers, or it failed, or its code computes something
+        There is no C compiler, or it failed, or its code computes something
         else than NumPy does. The functions of ``robodyn_ros`` serve without.
     """
     checked_model(model)

@@ -24,7 +24,7 @@ except ImportError as error:
 @dataclass(frozen=True, eq=False)
 class CompiledFunction:
     """
-    A function of a compiled extension: callable from Python, and from the core without Python.
+    A function of a compiled library: callable from Python, and from the core without Python.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class CompiledFunction:
     """
 
     call: Any
-    code: tuple[Any, np.ndarray, Any]
+    code: tuple[Any, np.ndarray]
 
     def __call__(self, *arrays: np.ndarray) -> np.ndarray:
         """Return the function's value for N samples, shape (N, n)."""

@@ -86,7 +86,7 @@ class Kernel:
     pivots : tuple of scalars
         What must be positive for the results to exist.
     optional : tuple of str
-        The last inputs, zero where a caller of the extension module leaves them out.
+        The last inputs, zero where a caller from Python leaves them out.
     """
 
     name: str

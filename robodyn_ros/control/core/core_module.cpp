@@ -35,7 +35,7 @@ namespace
 using Array = py::array_t<double, py::array::c_style | py::array::forcecast>;
 using Numbers = const double *;
 
-// A kernel for many samples, from a generated extension module; it returns whether the results
+// A kernel for many samples, from a compiled library; it returns whether the results
 // exist.
 using Kernel =
   int (*)(Numbers parameters, std::ptrdiff_t count, const Numbers * in, double ** out);
@@ -143,20 +143,18 @@ py::object valid_state(
 
 // --- the arm ------------------------------------------------------------------------------------
 
-// A function of the arm: a kernel of a compiled extension with its run-time parameters, or a
+// A function of the arm: a kernel of a compiled library with its run-time parameters, or a
 // Python callable.
 struct Function
 {
   Kernel kernel = nullptr;
   Array parameters;
-  py::object callable, owner;  // the owner keeps the kernel's module loaded
+  py::object callable;
 
   Function() = default;
   explicit Function(py::object given) : callable(std::move(given)) {}
-  Function(const py::capsule & capsule, Array given, py::object module)
-  : kernel(reinterpret_cast<Kernel>(capsule.get_pointer<void>())),
-    parameters(std::move(given)),
-    owner(std::move(module))
+  Function(const py::capsule & capsule, Array given)
+  : kernel(reinterpret_cast<Kernel>(capsule.get_pointer<void>())), parameters(std::move(given))
   {
     if (std::string(capsule.name()) != kKernel) { throw py::value_error("not a kernel"); }
   }
@@ -785,9 +783,7 @@ PYBIND11_MODULE(core_module, module)
 
   py::class_<Function>(module, "Function")
     .def(py::init<py::object>(), py::arg("callable"))
-    .def(
-      py::init<const py::capsule &, Array, py::object>(), py::arg("kernel"),
-      py::arg("parameters"), py::arg("module"));
+    .def(py::init<const py::capsule &, Array>(), py::arg("kernel"), py::arg("parameters"));
   py::class_<Arm, std::shared_ptr<Arm>>(module, "Arm")
     .def(
       py::init<
