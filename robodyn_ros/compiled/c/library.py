@@ -127,7 +127,7 @@ def kernel_of(function: Any) -> tuple[Any, FloatArray]:
 
 def _wrapper() -> Any:
     try:
-        from robodyn_ros.compiled.c import wrapper
+        import robodyn_ros.compiled.c.wrapper as wrapper
     except ImportError as error:
         raise NoBackend(
             'wrapper of compiled code',
