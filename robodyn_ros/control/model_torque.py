@@ -10,7 +10,6 @@ from typing import Literal, get_args
 import numpy as np
 
 from robodyn_ros.compiled import CompiledModel, compile_model
-from robodyn_ros.compiled.symbolic.kernel import KernelName
 from robodyn_ros.compiled.verification import check_functions, largest_difference
 from robodyn_ros.control.core_binding import CompiledFunction
 from robodyn_ros.control.law import Friction, InverseDynamics, OfPosition, Terms
@@ -30,7 +29,7 @@ from robodyn_ros.spatial import FloatArray
 Algorithm = Literal['compiled', 'newton_euler', 'kane']
 # Fast enough for a control cycle, the fastest first.
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
-_KERNELS: tuple[KernelName, ...] = (
+_KERNELS = (
     'inverse_dynamics',
     'directed_friction_torque',
     'forward_kinematics',

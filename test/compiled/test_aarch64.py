@@ -11,7 +11,7 @@ import pytest
 from compiled_arms import core, identified_arm, public_arm, random_arm, states
 
 import robodyn_ros as rd
-from robodyn_ros.compiled import EXPORTED, export_c
+from robodyn_ros.compiled import KERNELS, export_c
 from robodyn_ros.compiled.c.library import library_source
 from robodyn_ros.compiled.symbolic.kernels import build_kernel
 from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
@@ -48,7 +48,7 @@ def run_on_arm(sources, flags, program):
     ids=['panda', 'prismatic', 'identified'],
 )
 def test_self_test_of_exported_c_passes(arm, tmp_path):
-    _, source, test = export_c(arm, tmp_path, kernels=EXPORTED)
+    _, source, test = export_c(arm, tmp_path, kernels=KERNELS)
     assert 'all results agree' in run_on_arm([source, test], STRICT, tmp_path / 'program')
 
 

@@ -33,7 +33,7 @@ from robodyn_ros.compiled.symbolic import articulated_bodies
 from robodyn_ros.compiled.symbolic.arm import symbolic_arm
 from robodyn_ros.compiled.symbolic.equivalent_inertias import EquivalentInertias
 from robodyn_ros.compiled.symbolic.expression import Graph, evaluated
-from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, FRICTION_KERNELS, build_kernel
+from robodyn_ros.compiled.symbolic.kernels import KINDS, build_kernel
 from robodyn_ros.compiled.symbolic.rigid_body import mass_matrix_from_base
 from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
 from robodyn_ros.description.urdf import description_of_urdf
@@ -49,6 +49,7 @@ DERIVATIVES = (
 QUICK = ('inverse_dynamics', 'coriolis_matrix', 'forward_dynamics', 'jacobian', 'base_regressor')
 """Compiled in the quick tests: enough for all that calls do."""
 OF_TORQUE = ('forward_dynamics', 'forward_dynamics_derivatives', 'linearization')
+FRICTION_KERNELS = [name for name in KERNELS if 'friction' in name]
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -558,7 +559,7 @@ def test_functions_carry_signature_and_docstring(small):
     assert list(inspect.signature(torque).parameters) == ['q', 'qd', 'qdd', 'out', 'tip_wrench']
     assert list(inspect.signature(compiled.mass_matrix).parameters) == ['q', 'out']
     for name in KERNELS:
-        assert getattr(compiled, name).__doc__ == DESCRIPTIONS[name]
+        assert getattr(compiled, name).__doc__ == KINDS[name].description
 
 
 def test_compiled_model_pickles_compares_by_value_and_prints_in_one_line(small):

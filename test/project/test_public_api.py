@@ -371,8 +371,7 @@ OPTIONS = {
             'lagrangian_coefficients',
         )
     },
-    'compile_model': {'kernels': rd.compiled.KERNELS, 'runtime': ('gravity', 'payload')},
-    'compiled.export_c': {'kernels': rd.compiled.EXPORTED},
+    'compile_model': {'runtime': ('gravity', 'payload')},
     'BaseParameters.text': {'lengths': ('numbers', 'symbols', 'paper')},
     'DHTable': {'convention': ('modified', 'standard')},
     'Finding': {'level': ('warning', 'info')},

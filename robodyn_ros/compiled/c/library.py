@@ -25,7 +25,7 @@ from robodyn_ros.compiled.c.source import (
     loaded_function,
     straight_line,
 )
-from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, WRENCH, Kernel
+from robodyn_ros.compiled.symbolic.kernels import KINDS, WRENCH, Kernel
 from robodyn_ros.compiled.symbolic.run_time_inputs import PARAMETERS
 from robodyn_ros.errors import NoBackend, Phrase
 from robodyn_ros.spatial import FloatArray
@@ -171,7 +171,7 @@ def _kernel(kernel: Kernel, has_wrench: bool) -> list[str]:
     with_wrench = has_wrench and name == 'inverse_dynamics'
     arguments = [x if x not in kernel.optional else f'{x}=None' for x in widths]
     arguments += ['out=None', *(['*', 'tip_wrench=None'] if with_wrench else [])]
-    signature = f'{name}($self, {", ".join(arguments)})\\n--\\n\\n{DESCRIPTIONS[name]}'
+    signature = f'{name}($self, {", ".join(arguments)})\\n--\\n\\n{KINDS[name].description}'
     call = ', '.join(
         [PARAMETERS, *(f'in[{k}]' for k in range(len(widths))), *(f'out[{r}]' for r in results)]
     )

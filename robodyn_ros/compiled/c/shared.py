@@ -18,17 +18,16 @@ from pathlib import Path
 import numpy as np
 
 from robodyn_ros.compiled.c.compiler import WANTED, c_compiler, output_of
-from robodyn_ros.compiled.c.export import reference_states
 from robodyn_ros.compiled.c.source import loaded_function
-from robodyn_ros.compiled.symbolic.kernel import KernelName
 from robodyn_ros.compiled.symbolic.kernels import build_kernel
 from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
+from robodyn_ros.compiled.verification import random_states
 from robodyn_ros.dynamics import (
     gravity_torque,
     inverse_dynamics,
     mass_matrix,
 )
-from robodyn_ros.dynamics.friction import drive_velocity, friction_of
+from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import InvalidArgument, NoBackend, Phrase
 from robodyn_ros.kinematics import forward_kinematics, jacobian, kinematics_digest, reach
 from robodyn_ros.model import STRONGEST_GRAVITY, Payload, RobotModel, checked_model
@@ -38,7 +37,7 @@ HEADER = 'robodyn_model.h'
 SYMBOL = 'robodyn_model_v3'
 
 _TEMPLATE = 'robodyn_model.c'
-_KERNELS: tuple[KernelName, ...] = (
+_KERNELS = (
     'inverse_dynamics',
     'gravity_torque',
     'mass_matrix',
@@ -50,7 +49,7 @@ _KERNELS: tuple[KernelName, ...] = (
 _FLAGS = ('-std=c99', '-O2', '-shared', '-fPIC', '-fvisibility=hidden', '-ffp-contract=off')
 _LONGEST_COMPILATION = 60.0  # [s]
 # For the self-test.
-_WIDTH = 0.5  # of the smooth sign [rad/s or m/s]
+_STATES = 5
 _TEST_GRAVITY = (3.0, -5.0, -8.0)  # [m/s²]
 _TEST_PAYLOAD = Payload(2.0, (0.03, -0.02, 0.1), np.diag([0.02, 0.03, 0.04]))
 
@@ -169,7 +168,7 @@ def _constants(model: RobotModel, run_time: RunTime, generator: str) -> str:
 
 def _tests(model: RobotModel, run_time: RunTime) -> str:
     """Return what the core computes at some states, without and with a load."""
-    states = reference_states(model.n)
+    states = {key: values[:_STATES] for key, values in random_states(model).items()}
     q, qd, qdd = (states[key] for key in ('q', 'qd', 'qdd'))
     loaded = model.with_payload(_TEST_PAYLOAD).with_gravity(_TEST_GRAVITY)
     tables = [_array(f'{key}_at', values) for key, values in (('q', q), ('qd', qd), ('qdd', qdd))]
@@ -187,11 +186,9 @@ def _tests(model: RobotModel, run_time: RunTime) -> str:
             _array(f'{key}gravity_at', gravity_torque(each, q)),
             _array(f'{key}mass', mass_matrix(each, q)),
         ]
-    rigid = inverse_dynamics(model, q, qd, qdd)
-    direction = np.tanh(drive_velocity(model, qd) / _WIDTH)
     tables += [
-        _array('direction', direction),
-        _array('friction', friction_of(model, qd, direction, rigid)),
+        _array('direction', states['direction']),
+        _array('friction', friction_of(model, qd, states['direction'], states['tau'])),
         _array('pose', forward_kinematics(model, q)),
         _array('jacobian_at', jacobian(model, q)),
         f'enum {{ STATES = {len(q)} }};\n',
