@@ -184,8 +184,7 @@ def test_interrupted_compilation_leaves_nothing_running(arm, monkeypatch, tmp_pa
     monkeypatch.setenv('CC', command)
 
     def interrupt(*_):
-        # Not while the process that starts it is still about to know it.
-        if not file.exists() or not file.read_text() or time.time() < file.stat().st_mtime + 0.5:
+        if not file.exists() or not file.read_text():
             signal.setitimer(signal.ITIMER_REAL, 0.1)
             return
         raise Interruption
@@ -198,6 +197,34 @@ def test_interrupted_compilation_leaves_nothing_running(arm, monkeypatch, tmp_pa
     finally:
         signal.signal(signal.SIGALRM, before)
     assert until_ended(int(file.read_text()))
+
+
+@pytest.mark.parametrize('number', range(20))
+def test_compiler_that_is_interrupted_while_it_starts_ends(monkeypatch, tmp_path, number):
+    command, _ = hanging(tmp_path)
+    begun = []
+
+    class Slow(subprocess.Popen):
+        """A process whose number is returned long after it began."""
+
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            begun.append(self.pid)
+            time.sleep(0.02)
+
+    def interrupt(*_):
+        raise Interruption
+
+    monkeypatch.setattr(subprocess, 'Popen', Slow)
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.001 * number)
+        with pytest.raises(Interruption):
+            compiler.output_of([command], 1000.0, 'stdout')
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert all(until_ended(each) for each in begun)
 
 
 def test_compiler_of_a_killed_process_ends_with_what_it_started(tmp_path):

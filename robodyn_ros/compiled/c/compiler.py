@@ -15,8 +15,10 @@ import shlex
 import shutil
 import signal
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import Literal
 
@@ -78,11 +80,24 @@ def output_of(
     NoBackend
         It cannot be run, or takes longer than the timeout [s].
     """
-    try:
-        with _run_apart(command, stream) as process:
-            return _end_of_output(process, getattr(process, stream).fileno(), timeout)
-    except (OSError, ValueError) as error:  # ValueError: a zero byte in the command
-        raise NoBackend('C compiler', Phrase(str(error)), WANTED) from error
+    # A signal handler may raise anywhere in this thread, even where a process has begun and nobody
+    # has its number yet. It never runs in another thread.
+    stop = threading.Event()
+    with ThreadPoolExecutor(1) as thread:
+        try:
+            return thread.submit(_end_of_run, command, stream, timeout, stop).result()
+        except (OSError, ValueError) as error:  # ValueError: a zero byte in the command
+            raise NoBackend('C compiler', Phrase(str(error)), WANTED) from error
+        finally:
+            stop.set()
+
+
+def _end_of_run(
+    command: Sequence[str], stream: str, timeout: float, stop: threading.Event
+) -> tuple[int, str]:
+    """Run a compiler until it ends, takes too long or is to stop; see ``output_of``."""
+    with _run_apart(command, stream) as process:
+        return _end_of_output(process, getattr(process, stream).fileno(), timeout, stop)
 
 
 @contextmanager
@@ -121,7 +136,9 @@ def _run_apart(command: Sequence[str], stream: str) -> Iterator[subprocess.Popen
                 end.close()
 
 
-def _end_of_output(process: subprocess.Popen[bytes], pipe: int, timeout: float) -> tuple[int, str]:
+def _end_of_output(
+    process: subprocess.Popen[bytes], pipe: int, timeout: float, stop: threading.Event
+) -> tuple[int, str]:
     """Return a process's exit code and the end of what it wrote to a pipe."""
     deadline = time.monotonic() + timeout
     os.set_blocking(pipe, False)
@@ -138,6 +155,6 @@ def _end_of_output(process: subprocess.Popen[bytes], pipe: int, timeout: float) 
         # Its child processes may keep the pipe open: do not wait for them.
         if code is not None:
             return code, end.decode('utf-8', 'replace')
-        if time.monotonic() > deadline:
+        if stop.is_set() or time.monotonic() > deadline:
             said = f'no end after {timeout:g} s: {shlex.join(process.args)}'  # type: ignore[arg-type]
             raise NoBackend('C compiler', Phrase(said), WANTED)
