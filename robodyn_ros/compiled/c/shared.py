@@ -30,11 +30,11 @@ from robodyn_ros.dynamics import (
 from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import InvalidArgument, NoBackend, Phrase
 from robodyn_ros.kinematics import forward_kinematics, jacobian, kinematics_digest, reach
-from robodyn_ros.model import STRONGEST_GRAVITY, Payload, RobotModel, checked_model
+from robodyn_ros.model import Payload, RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray, moved_parameters
 
 HEADER = 'robodyn_model.h'
-SYMBOL = 'robodyn_model_v3'
+SYMBOL = 'robodyn_model_v4'
 
 _TEMPLATE = 'robodyn_model.c'
 _KERNELS = (
@@ -141,6 +141,7 @@ def _constants(model: RobotModel, run_time: RunTime, generator: str) -> str:
             *names,
             _text('base_link', model.base_link),
             _text('tip_link', model.tip_link),
+            'static const char *const tip_links[] = {tip_link};',
             _text('kinematics', kinematics_digest(model)),
             _text('generator', generator),
             f'static const char *const joint_names[JOINTS] = {{{_listed(names, "name_")}}};',
@@ -153,7 +154,6 @@ def _constants(model: RobotModel, run_time: RunTime, generator: str) -> str:
             f'enum {{ COUPLED = {len(model.coupling)} }};',
             _array('coupling', model.coupling),
             _array('gravity', model.gravity),
-            f'#define STRONGEST_GRAVITY {_number(STRONGEST_GRAVITY)}',
             f'#define HEAVIEST_PAYLOAD {heaviest}\n#define LARGEST_PAYLOAD {largest}',
             f'#define REACH {_number(reach(model))}',
             '/* Of gravity: three rows. Of the inertias that a payload changes: their values',
@@ -220,6 +220,18 @@ class SharedPayload(ctypes.Structure):
     ]
 
 
+class SharedRefusal(ctypes.Structure):
+    """``robodyn_refusal`` of the header."""
+
+    _fields_ = [
+        ('element', ctypes.c_char_p),
+        ('unit', ctypes.c_char_p),
+        ('value', ctypes.c_double),
+        ('limit', ctypes.c_double),
+        ('allowed', ctypes.c_char_p),
+    ]
+
+
 class SharedModel(ctypes.Structure):
     """``robodyn_model`` of the header."""
 
@@ -232,26 +244,24 @@ class SharedModel(ctypes.Structure):
         ('generator', ctypes.c_char_p),
         ('joint_names', ctypes.POINTER(ctypes.c_char_p)),
         ('base_link', ctypes.c_char_p),
-        ('tip_link', ctypes.c_char_p),
+        ('tips', ctypes.c_int),
+        ('tip_links', ctypes.POINTER(ctypes.c_char_p)),
         ('kinematics', ctypes.c_char_p),
         ('is_prismatic', ctypes.POINTER(ctypes.c_ubyte)),
         *((f'{name}_limits', _DOUBLES) for name in ('position', 'velocity', 'effort')),
         ('possible_positions', _DOUBLES),
         ('gravity', _DOUBLES),
-        ('strongest_gravity', ctypes.c_double),
-        ('heaviest_payload', ctypes.c_double),
-        ('largest_payload', ctypes.c_double),
         ('reach', ctypes.c_double),
         (
             'make_load',
-            ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(SharedPayload), _DOUBLES, _DOUBLES),
+            ctypes.CFUNCTYPE(SharedRefusal, ctypes.POINTER(SharedPayload), _DOUBLES, _DOUBLES),
         ),
-        ('inverse_dynamics', ctypes.CFUNCTYPE(None, *5 * [_DOUBLES])),
+        ('inverse_dynamics', ctypes.CFUNCTYPE(None, _DOUBLES, ctypes.c_int, *4 * [_DOUBLES])),
         ('gravity_torque', ctypes.CFUNCTYPE(None, *3 * [_DOUBLES])),
         ('mass_matrix', ctypes.CFUNCTYPE(None, *3 * [_DOUBLES])),
         ('friction_torque', ctypes.CFUNCTYPE(None, *4 * [_DOUBLES])),
-        ('forward_kinematics', ctypes.CFUNCTYPE(None, *2 * [_DOUBLES])),
-        ('jacobian', ctypes.CFUNCTYPE(None, *2 * [_DOUBLES])),
+        ('forward_kinematics', ctypes.CFUNCTYPE(None, ctypes.c_int, *2 * [_DOUBLES])),
+        ('jacobian', ctypes.CFUNCTYPE(None, ctypes.c_int, *2 * [_DOUBLES])),
         ('self_test', ctypes.CFUNCTYPE(ctypes.c_int)),
     ]
 

@@ -44,6 +44,45 @@ struct Model
   double reach = kInfinity;
 };
 
+// Return the model of a library (robodyn_model.h), which must outlive it.
+template <typename Library>
+Model core_model(const Library & library)
+{
+  Model model;
+  model.joints = static_cast<std::size_t>(library.joints);
+  model.load_size = static_cast<std::size_t>(library.load_size);
+  model.coupled = static_cast<std::size_t>(library.coupled_drives);
+  model.coupling = library.coupling;
+  model.reach = library.reach;
+  model.self = const_cast<Library *>(&library);  // the core only reads it
+  model.inverse_dynamics = [](
+                             void * self, const double * load, std::size_t rows, const double * q,
+                             const double * qd, const double * qdd, double * tau) {
+    static_cast<const Library *>(self)->inverse_dynamics(
+      load, static_cast<int>(rows), q, qd, qdd, tau);
+    return true;
+  };
+  model.mass_matrix = [](void * self, const double * load, const double * q, double * mass) {
+    static_cast<const Library *>(self)->mass_matrix(load, q, mass);
+    return true;
+  };
+  model.friction_torque = [](
+                            void * self, const double * qd, const double * direction,
+                            const double * rigid_torque, double * tau) {
+    static_cast<const Library *>(self)->friction_torque(qd, direction, rigid_torque, tau);
+    return true;
+  };
+  model.forward_kinematics = [](void * self, const double * q, double * pose) {
+    static_cast<const Library *>(self)->forward_kinematics(0, q, pose);
+    return true;
+  };
+  model.jacobian = [](void * self, const double * q, double * jacobian) {
+    static_cast<const Library *>(self)->jacobian(0, q, jacobian);
+    return true;
+  };
+  return model;
+}
+
 // Return how far from the base link's origin a point of the tip link can be at most [m].
 inline double reach_of(const Model & model, const std::array<double, 3> & tip_point)
 {
