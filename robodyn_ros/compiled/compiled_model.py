@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.compiled.c import cache, library
+from robodyn_ros.compiled.c.shared import MODEL_KERNELS, model_header, model_source
 from robodyn_ros.compiled.symbolic.kernels import KINDS, WRENCH, build_kernel, checked_kernels
 from robodyn_ros.compiled.symbolic.run_time_inputs import FRICTION, ROTORS, RunTime
 from robodyn_ros.compiled.verification import check_functions
@@ -94,6 +95,19 @@ class _ArmCode:
             self._modules[group] = self._module(group, model, parameters)
         return library.bound_functions(self._modules[group], parameters)
 
+    @property
+    def is_model(self) -> bool:
+        """Whether the library is a ``robodyn_model``, too."""
+        has_all = self.names is not None and {*MODEL_KERNELS} <= {*self.names}
+        return has_all and self.run_time.with_gravity and bool(self.run_time.varying)
+
+    def model(self) -> Any:
+        """Return the library's ``robodyn_model``."""
+        if self.names is None or not self.is_model:
+            wanted = f"kernels {', '.join(MODEL_KERNELS)} and runtime ('gravity', 'payload')"
+            raise ModelMismatch('library of an arm', Phrase('compiled in part'), wanted)
+        return library.model_of(self._modules[self.names])
+
     def _group(self, name: str) -> tuple[str, ...]:
         """Return the functions that share a module with one."""
         if self.names is not None:
@@ -103,7 +117,7 @@ class _ArmCode:
     def _module(self, names: tuple[str, ...], model: RobotModel, parameters: FloatArray) -> Any:
         """Return a module from the cache, or compiled; checked against NumPy."""
         identity = library.build_identity()
-        key = _key(self.run_time, names, identity)
+        key = _key(self.run_time, names, identity, self.is_model)
         content = None
         try:
             content = cache.stored(key)
@@ -132,15 +146,19 @@ class _ArmCode:
         """Return operation counts and compiled library, as they are cached."""
         kernels = [build_kernel(name, self.run_time) for name in names]
         counts = json.dumps({kernel.name: kernel.operation_count for kernel in kernels})
-        return counts.encode() + b'\n' + library.compiled_library(kernels)
+        more = model_header() + model_source(self.run_time) if self.is_model else ''
+        return counts.encode() + b'\n' + library.compiled_library(kernels, more)
 
 
-def _key(run_time: RunTime, names: tuple[str, ...], identity: str) -> str:
+def _key(run_time: RunTime, names: tuple[str, ...], identity: str, is_model: bool) -> str:
     """Return the digest of all inputs of a compiled library."""
     model, digest = run_time.model, hashlib.sha256()
     arrays = [value for value in vars(model.dh).values() if isinstance(value, np.ndarray)]
     arrays += [model.inertial_parameters, model.gravity, *(getattr(model, x) for x in ROTORS)]
     arrays += [getattr(model, name) for name in FRICTION]
+    if is_model:
+        arrays += [model.position_limits, model.velocity_limits, model.effort_limits]
+        digest.update(repr((model.joint_names, model.base_link, model.tip_link)).encode())
     for array in arrays:
         digest.update(repr((array.shape, array.dtype.str)).encode() + array.tobytes())
     choices = (names, run_time.with_gravity, run_time.varying, identity, _generator())
@@ -247,28 +265,18 @@ class CompiledModel:
         """Return a function bound to the model's run-time inputs."""
         return self._code.functions(name, self.model, self._parameters)[name]
 
-    def machine_code(self, name: str) -> tuple[Any, FloatArray]:
+    def library(self) -> tuple[Any, FloatArray]:
         """
-        Return a function for other compiled code: a capsule, and its run-time inputs.
+        Return the arm's ``robodyn_model`` for other compiled code, as a capsule, and its load.
 
-        The capsule is of ``int (*)(const double *inputs, ptrdiff_t count, const double *const *in,
-        double *const *out)``; its library stays loaded.
-
-        Parameters
-        ----------
-        name : str
-            Of the function.
+        The library stays loaded.
 
         Raises
         ------
-        NoBackend
         ModelMismatch
-            It was not compiled.
+            It was compiled without one of its functions, or without gravity and payload as inputs.
         """
-        function = self._function(name)
-        if isinstance(function, _NotCompiled):
-            function()  # raises what any call does
-        return library.kernel_of(function)
+        return self._code.model(), self._parameters
 
     @property
     def n(self) -> int:

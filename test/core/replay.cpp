@@ -481,7 +481,7 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
       const rd::Vector & load = loads[chance.among(3)];
       if (pipeline.overload(load.data()).cause == rd::Cause::none) {
         pipeline.change_load(load.data());
-        observed_model.change(load.data(), 0.0);
+        observed_model.change(model, load.data(), 0.0);
       }
     }
     if (chance.one_in(1000)) {

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.slow  # programs are compiled
 HERE = Path(__file__).parent
 # As replay.cpp numbers them.
 EVENTS = (
-    *('enable', 'disable', 'change_law', 'change_settings', 'change_model', 'follow', 'cancel'),
+    *('enable', 'disable', 'change_law', 'change_settings', 'change_load', 'follow', 'cancel'),
     *('begin_stop', 'react_to_contact', 'continue_from', 'sent', 'step', 'watchdog'),
     'stop_command',
 )
@@ -122,7 +122,7 @@ class Recorder:
             return law_numbers(self.law)
         if name == 'change_settings':
             return settings_numbers(given[0])
-        if name == 'change_model':
+        if name == 'change_load':
             return [*load_numbers(self.load), given[1]]
         if name == 'follow':
             return motion_numbers(given[0])

@@ -98,7 +98,7 @@ public:
   // Start again with another load.
   void change_load(const double * load)
   {
-    model_.change(load, 0.0);
+    model_.change(model_.model(), load, 0.0);
     reset();
   }
 

@@ -61,9 +61,9 @@ def _processor() -> str:
     return platform.processor() + platform.machine()
 
 
-def compiled_library(kernels: Sequence[Kernel]) -> bytes:
+def compiled_library(kernels: Sequence[Kernel], more: str = '') -> bytes:
     """
-    Return the binary of a library with these kernels.
+    Return the binary of a library with these kernels, and with more source behind them.
 
     Raises
     ------
@@ -76,7 +76,7 @@ def compiled_library(kernels: Sequence[Kernel]) -> bytes:
     try:
         with tempfile.TemporaryDirectory(prefix='robodyn_') as folder:
             file, library = Path(folder, 'kernels.c'), Path(folder, 'kernels.so')
-            file.write_text(library_source(kernels), encoding='utf-8')
+            file.write_text(library_source(kernels) + more, encoding='utf-8')
             for native in ([_NATIVE], []):
                 code, said = output_of(
                     [*command, *FLAGS, *native, str(file), '-o', str(library), '-lm'],
@@ -120,9 +120,9 @@ def bound_functions(library: Any, parameters: FloatArray) -> dict[str, Any]:
     return _wrapper().bind(library, parameters)
 
 
-def kernel_of(function: Any) -> tuple[Any, FloatArray]:
-    """Return the kernel of a bound function for the core, and its run-time parameters."""
-    return _wrapper().kernel(function)
+def model_of(library: Any) -> Any:
+    """Return the ``robodyn_model`` of a library for the core."""
+    return _wrapper().model(library)
 
 
 def _wrapper() -> Any:

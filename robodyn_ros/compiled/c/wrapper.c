@@ -12,6 +12,7 @@
 #include <dlfcn.h>
 #include <numpy/arrayobject.h>
 
+#include "robodyn_model.h"
 #include "vectors.h"
 
 /* ---- from arrays to a kernel and back --------------------------------------------------------*/
@@ -421,9 +422,13 @@ static PyObject * load(PyObject * Py_UNUSED(module), PyObject * path)
   void * library = dlopen(PyBytes_AS_STRING(bytes), RTLD_NOW | RTLD_LOCAL);
   Py_DECREF(bytes);
   void * kernels = library ? dlsym(library, "robodyn_kernels") : NULL;
-  if (kernels) return PyCapsule_New(kernels, LIBRARY, NULL);
-  PyErr_SetString(PyExc_OSError, dlerror());
-  return NULL;
+  if (!kernels) {
+    PyErr_SetString(PyExc_OSError, dlerror());
+    return NULL;
+  }
+  PyObject * capsule = PyCapsule_New(kernels, LIBRARY, NULL);
+  if (capsule && PyCapsule_SetContext(capsule, library) < 0) Py_CLEAR(capsule);
+  return capsule;
 }
 
 /* bind(library, parameters) returns a library's kernels as functions with run-time inputs. */
@@ -445,23 +450,21 @@ static PyObject * bind(PyObject * Py_UNUSED(module), PyObject * args)
   return functions;
 }
 
-/* kernel(function) returns a function's kernel and its run-time inputs, for other compiled code. */
-static PyObject * kernel_of(PyObject * Py_UNUSED(module), PyObject * function)
+/* model(library) returns a library's robodyn_model for the core. */
+static PyObject * model(PyObject * Py_UNUSED(module), PyObject * capsule)
 {
-  PyObject * self = PyCFunction_Check(function) ? PyCFunction_GET_SELF(function) : NULL;
-  if (!self || !Py_IS_TYPE(self, &BoundType)) {
-    PyErr_SetString(PyExc_TypeError, "kernel() takes a function of bind()");
-    return NULL;
-  }
-  const Bound * bound = (Bound *)self;
-  PyObject * kernel = PyCapsule_New((void *)bound->kernel->many, "robodyn_ros.kernel", NULL);
-  return kernel ? Py_BuildValue("NO", kernel, bound->parameters) : NULL;
+  void * library = PyCapsule_GetContext(capsule);
+  void * found = library ? dlsym(library, ROBODYN_MODEL_SYMBOL) : NULL;
+  const robodyn_model * (*function)(void);
+  if (!found) return PyErr_Format(PyExc_LookupError, "no %s", ROBODYN_MODEL_SYMBOL);
+  memcpy(&function, &found, sizeof function);
+  return PyCapsule_New((void *)function(), "robodyn_ros.model", NULL);
 }
 
 static PyMethodDef methods[] = {
   {"load", load, METH_O, "Return the kernels of a library."},
   {"bind", bind, METH_VARARGS, "Return kernels as functions with run-time inputs."},
-  {"kernel", kernel_of, METH_O, "Return a function's kernel and run-time inputs."},
+  {"model", model, METH_O, "Return a library's robodyn_model."},
   {NULL, NULL, 0, NULL},
 };
 
