@@ -116,7 +116,7 @@ $(INTERFACES): $(INSTALLED) environment/build.sh \
 	@touch $@
 
 $(PACKAGE): $(INTERFACES) package.xml setup.py setup.cfg scripts/robodyn \
-        $(wildcard cmake/* robodyn_ros/control/core/*) \
+        $(wildcard cmake/* robodyn_ros/control/core/* robodyn_ros/compiled/c/*.[ch]) \
         $(wildcard launch/* config/* urdf/*)
 	@echo 'Building robodyn_ros: a minute or two, for the core of its control pipeline.'
 	@environment/build.sh '$(VENV)' robodyn_ros

@@ -604,7 +604,7 @@ def test_functions_that_give_wrong_numbers_are_replaced_and_told_of(rig, robot, 
     rig.start(**robot, **CALM)
     rig.bring_up(POSITION)
     pipeline = rig.dynamics_node._cycle.stack.pipeline
-    pipeline.change_model(lambda *state: 1.01 * inverse_dynamics(panda, *state))
+    pipeline.change_load(lambda *state: 1.01 * inverse_dynamics(panda, *state))
     rig.stream(POSITION, lambda: 'algorithm newton_euler instead of compiled' in rig.log)
     rig.stream(POSITION, lambda: np.allclose(rig.commands[-1].data, gravity, atol=1e-9))
     rig.stream(POSITION, lambda: rig.report.get('model_level') == WARN)
