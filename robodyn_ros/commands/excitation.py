@@ -207,7 +207,10 @@ def excite(
     }
     told = ('not_excited', 'no_effort_limit')
     notes = [*lines_of(each for each in found.findings if each.code not in told)]
-    notes += [f'Note: {what}; {gives}' for what, gives in unknown(model)]
+    notes += [
+        f'Note: torque does not bound the motion: {what}; needed: {gives}'
+        for what, gives in unknown(model)
+    ]
     if problem:
         notes.append(f'Warning: no dry run in MuJoCo: {problem}')
     title = f'{found.duration:.4g} s, seed {found.seed}; at most, of the limits it was made for'
