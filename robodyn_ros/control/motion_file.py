@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from robodyn_ros.control.planning import completed_waypoints, joint_columns
+from robodyn_ros.control.planning import joint_columns
+from robodyn_ros.control.reference import Reference
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.errors import MalformedData, Phrase, RejectedTrajectory, in_file
@@ -157,18 +158,15 @@ def _samples(trajectory: Trajectory, model: RobotModel) -> MotionSamples:
         )
     possible = PossiblePositions.of(model)
     possible.check('trajectory point', trajectory.positions, columns, RejectedTrajectory)
-    order, times = np.argsort(columns), trajectory.times
-    velocity, acceleration = completed_waypoints(
-        trajectory, times, trajectory.positions[0], float(times[0])
-    )
-    rows = (trajectory.positions, velocity, acceleration)
-    waypoints = Waypoints(times, *(row[:, order] for row in rows))
+    times, begin = trajectory.times, trajectory.positions[0]
+    others = Reference.hold(np.zeros(model.n), 0.0)  # there are none
+    waypoints = Waypoints.completed(trajectory, columns, times, others, begin, float(times[0]))
     if len(times) == 1:
         return MotionSamples.from_samples(times, waypoints.position)
     longest = max(_STEP, waypoints.duration / _MOST_SAMPLES)
     parts = [
-        np.linspace(begin, end, int(np.ceil((end - begin) / longest)), endpoint=False)
-        for begin, end in pairwise(times)
+        np.linspace(first, last, int(np.ceil((last - first) / longest)), endpoint=False)
+        for first, last in pairwise(times)
     ]
     time = np.concatenate([*parts, times[-1:]])
     with np.errstate(over='ignore', invalid='ignore'):
