@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from robodyn_ros.control.planning import completed_waypoints, joint_columns
+from robodyn_ros.control.planning import joint_columns
+from robodyn_ros.control.reference import Reference
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.errors import MalformedData, Phrase, RejectedTrajectory, in_file
@@ -148,27 +149,25 @@ def _samples(trajectory: Trajectory, model: RobotModel) -> MotionSamples:
     """Return a trajectory of all joints at times close to one another."""
     names = model.joint_names
     columns = joint_columns(trajectory, names)
-    held = [name for name in names if name not in trajectory.joint_names]
-    if held:
+    missing = [name for name in names if name not in trajectory.joint_names]
+    if missing:
         raise RejectedTrajectory(
             'trajectory joint_names',
-            Phrase(f'without {", ".join(held)}'),
+            Phrase(f'without {", ".join(missing)}'),
             'every joint of the arm',
         )
     possible = PossiblePositions.of(model)
     possible.check('trajectory point', trajectory.positions, columns, RejectedTrajectory)
-    order, times = np.argsort(columns), trajectory.times
-    velocity, acceleration = completed_waypoints(
-        trajectory, times, trajectory.positions[0], float(times[0])
-    )
-    rows = (trajectory.positions, velocity, acceleration)
-    waypoints = Waypoints(times, *(row[:, order] for row in rows))
+    times, first = trajectory.times, trajectory.positions[0]
+    begin = float(times[0])
+    held = Reference.hold(first, begin)  # no joint is: all are named
+    waypoints = Waypoints.completed(trajectory, columns, times, held, first, begin)
     if len(times) == 1:
         return MotionSamples.from_samples(times, waypoints.position)
     longest = max(_STEP, waypoints.duration / _MOST_SAMPLES)
     parts = [
-        np.linspace(begin, end, int(np.ceil((end - begin) / longest)), endpoint=False)
-        for begin, end in pairwise(times)
+        np.linspace(one, other, int(np.ceil((other - one) / longest)), endpoint=False)
+        for one, other in pairwise(times)
     ]
     time = np.concatenate([*parts, times[-1:]])
     with np.errstate(over='ignore', invalid='ignore'):
