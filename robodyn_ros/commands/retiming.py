@@ -31,7 +31,7 @@ from robodyn_ros.control.joint_path import Corners
 from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
 from robodyn_ros.control.motion_file import path_of_file
 from robodyn_ros.control.retimed_trajectory import Retiming, knot_bound
-from robodyn_ros.control.timed_motion import TimedMotion, TimingLimits, positive_limits
+from robodyn_ros.control.timed_motion import TimedMotion, TimingLimits
 from robodyn_ros.identification import Identification
 from robodyn_ros.model import Payload
 from robodyn_ros.motions import table_as_csv
@@ -157,16 +157,10 @@ def retime(
         limits_of(velocity_limit, model, '--velocity-limit', model.velocity_limits),
         acceleration,
         margin,
+        of_joints(jerk_limit, model, '--jerk-limit'),
+        of_joints(rms_limit, model, '--rms-limit'),
     )
-    jerk = of_joints(jerk_limit, model, '--jerk-limit')
-    rms = of_joints(rms_limit, model, '--rms-limit')
-    retiming = Retiming(
-        limits,
-        positive_limits('jerk_limits', jerk, model.n),
-        positive_limits('rms_effort_limits', rms, model.n),
-        corners,
-        tolerance,
-    )
+    retiming = Retiming(limits, corners, tolerance)
     refuse_options_of_samples(motion, topic, cutoff)
     given, is_timed = path_of_file(
         motion, model, topic=topic, cutoff=cutoff, has_waypoints=corners != 'spline'

@@ -41,7 +41,6 @@ def motion_to_goal(
     ends: FloatArray,
     velocities: FloatArray,
     limits: TimingLimits,
-    jerk_limits: FloatArray | None,
 ) -> Waypoints:
     """
     Return the fastest motion from a state to a goal, all joints there at the same time.
@@ -59,8 +58,6 @@ def motion_to_goal(
         There [rad/s or m/s].
     limits : TimingLimits
         Velocities and accelerations have to be finite.
-    jerk_limits : array, shape (n,), optional
-        [rad/s³ or m/s³]; None: there are none.
 
     Raises
     ------
@@ -82,7 +79,7 @@ def motion_to_goal(
     fastest = np.abs(velocities).max(axis=0)
 
     def motion(part: float, scale: float) -> Waypoints:
-        jerks = np.full(len(fastest), np.inf) if jerk_limits is None else jerk_limits / scale**3
+        jerks = np.full(len(fastest), np.inf) if limits.jerk is None else limits.jerk / scale**3
         speeds = np.maximum(part * limits.velocity, fastest)
         return _by_ruckig(ends, velocities, speeds, limits.acceleration / scale**2, jerks)
 

@@ -11,7 +11,7 @@ taken. Between two stops the average begins and ends at rest.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -92,7 +92,6 @@ def smoothed(
     law: TimeLaw,
     torque: ReferenceTorque,
     limits: TimingLimits,
-    jerk_limits: FloatArray,
 ) -> tuple[Waypoints, FloatArray]:
     """
     Return the motion with jerk limits, and the path's parameter at its knots.
@@ -104,15 +103,15 @@ def smoothed(
         Of the fastest motion without jerk limits, from rest to rest.
     torque : ReferenceTorque
     limits : TimingLimits
-        Which the result keeps, too.
-    jerk_limits : array, shape (n,)
-        [rad/s³ or m/s³]
+        With jerk; the result keeps all but the root mean square.
 
     Raises
     ------
     Overload
         The torque at rest on the path is beyond a limit.
     """
+    jerk_limits, limits = limits.jerk, replace(limits, rms=None)
+    assert jerk_limits is not None
     pieces = law.pieces()
     needed = max(_needed_window(path, piece, jerk_limits) for piece in pieces)
     best: tuple[Waypoints, FloatArray] | None = None

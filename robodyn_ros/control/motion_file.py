@@ -147,27 +147,18 @@ def _is_untimed(rows: TrajectoryRows) -> bool:
 
 def _samples(trajectory: Trajectory, model: RobotModel) -> MotionSamples:
     """Return a trajectory of all joints at times close to one another."""
-    names = model.joint_names
-    columns = joint_columns(trajectory, names)
-    missing = [name for name in names if name not in trajectory.joint_names]
-    if missing:
-        raise RejectedTrajectory(
-            'trajectory joint_names',
-            Phrase(f'without {", ".join(missing)}'),
-            'every joint of the arm',
-        )
+    columns = joint_columns(trajectory, model.joint_names, all_named=True)
     possible = PossiblePositions.of(model)
     possible.check('trajectory point', trajectory.positions, columns, RejectedTrajectory)
-    times, first = trajectory.times, trajectory.positions[0]
-    begin = float(times[0])
-    held = Reference.hold(first, begin)  # no joint is: all are named
-    waypoints = Waypoints.completed(trajectory, columns, times, held, first, begin)
+    times, begin = trajectory.times, trajectory.positions[0]
+    others = Reference.hold(np.zeros(model.n), 0.0)  # there are none
+    waypoints = Waypoints.completed(trajectory, columns, times, others, begin, float(times[0]))
     if len(times) == 1:
         return MotionSamples.from_samples(times, waypoints.position)
     longest = max(_STEP, waypoints.duration / _MOST_SAMPLES)
     parts = [
-        np.linspace(one, other, int(np.ceil((other - one) / longest)), endpoint=False)
-        for one, other in pairwise(times)
+        np.linspace(first, last, int(np.ceil((last - first) / longest)), endpoint=False)
+        for first, last in pairwise(times)
     ]
     time = np.concatenate([*parts, times[-1:]])
     with np.errstate(over='ignore', invalid='ignore'):

@@ -63,8 +63,6 @@ class Retiming:
     Parameters
     ----------
     limits : TimingLimits
-    jerk_limits, rms_limits : array, shape (n,), optional
-        As in ``retime``; None: there are none.
     corners : str
         As in ``retime``; trajectories with velocities have a path, which only ``'goal'`` ignores.
     tolerance : float
@@ -73,8 +71,6 @@ class Retiming:
     """
 
     limits: TimingLimits
-    jerk_limits: FloatArray | None = None
-    rms_limits: FloatArray | None = None
     corners: Corners = 'spline'
     tolerance: float = 0.0
     grid_points: int = GRID_POINTS
@@ -116,12 +112,7 @@ class Retiming:
         torque = replace(torque, terms=Terms())
         try:
             reference, ends, times = _motion(trajectory, torque, beginning, begin)
-            options: dict[str, Any] = {
-                'jerk_limits': self.jerk_limits,
-                'rms_limits': self.rms_limits,
-                'ends': ends,
-                'grid_points': self.grid_points,
-            }
+            options: dict[str, Any] = {'ends': ends, 'grid_points': self.grid_points}
             if self.corners != 'goal' and np.isfinite(trajectory.velocities).all():
                 path = JointPath.along(reference, times)
                 motion = retimed_path(path, torque, self.limits, **options)
@@ -167,14 +158,15 @@ class Retiming:
                 break
             allowed = 2.0 * allowed
         fewer = whole.rows(kept)
-        scale = Course(torque, fewer, self.limits).scale()
+        limits = replace(self.limits, rms=None)  # which the whole motion keeps
+        scale = Course(torque, fewer, limits).scale()
         while scale > 1.0 and allowed > _CLOSEST and len(kept) < min(len(whole.time), MOST_POINTS):
             allowed = 0.25 * allowed
             closer = with_fewer_knots(whole, torque, self.limits, allowed * bound)
             if len(closer) > MOST_POINTS:
                 break
             kept, fewer = closer, whole.rows(closer)
-            scale = Course(torque, fewer, self.limits).scale()
+            scale = Course(torque, fewer, limits).scale()
         is_moving = bool(fewer.velocity[[0, -1]].any())
         if scale > (1.0 + _ROUNDING if is_moving else 1.0):
             if is_moving:
@@ -264,14 +256,7 @@ def _motion(
 ) -> tuple[Reference, tuple[FloatArray | None, FloatArray | None], FloatArray]:
     """Return the given motion of all joints, its velocities at the ends, its waypoints' times."""
     names = torque.model.joint_names
-    columns = joint_columns(trajectory, names)
-    held = np.setdiff1d(np.arange(len(names)), columns)
-    if len(held) and beginning is None:
-        raise RejectedTrajectory(
-            'trajectory joint_names',
-            Phrase(f'without {", ".join(names[i] for i in held)}'),
-            'every joint of the arm, where its state is not known',
-        )
+    columns = joint_columns(trajectory, names, all_named=beginning is None)
     times = trajectory.times
     is_begun = beginning is not None and times[0] > begin
     position = np.zeros(len(names)) if beginning is None else beginning.position

@@ -44,7 +44,6 @@ from robodyn_ros.control.timed_motion import (
     check_positions,
     check_resting,
     effort_range,
-    positive_limits,
     rigid_torque,
     rms_of,
     torque_of,
@@ -154,7 +153,13 @@ def retime(
     arm, inverse = _arm_of(model)
     points = checked_waypoints(waypoints, arm.n)
     limits = TimingLimits.of(
-        arm, effort_limits, velocity_limits, acceleration_limits, effort_margin
+        arm,
+        effort_limits,
+        velocity_limits,
+        acceleration_limits,
+        effort_margin,
+        jerk_limits,
+        rms_effort_limits,
     )
     given = None
     if parameters is not None:
@@ -164,17 +169,9 @@ def retime(
     torque = ReferenceTorque(
         arm, inverse, Terms(friction=_has_friction(arm)), ControlSettings().friction_velocity
     )
+    ends = start_velocity, end_velocity
     return retimed_points(
-        points,
-        torque,
-        limits,
-        corners,
-        tolerance,
-        given,
-        jerk_limits=positive_limits('jerk_limits', jerk_limits, arm.n),
-        rms_limits=positive_limits('rms_effort_limits', rms_effort_limits, arm.n),
-        ends=(start_velocity, end_velocity),
-        grid_points=grid_points,
+        points, torque, limits, corners, tolerance, given, ends=ends, grid_points=grid_points
     )
 
 
@@ -199,8 +196,6 @@ def retimed_points(
     tolerance: float = 0.0,
     parameters: FloatArray | None = None,
     *,
-    jerk_limits: FloatArray | None = None,
-    rms_limits: FloatArray | None = None,
     ends: Ends = (None, None),
     grid_points: int = GRID_POINTS,
 ) -> TimedMotion:
@@ -214,16 +209,9 @@ def retimed_points(
     if corners not in CORNERS:
         raise InvalidArgument('argument corners', corners, ', '.join(map(repr, CORNERS)))
     if corners == 'goal':
-        return _to_goal(points, torque, limits, tolerance, jerk_limits, rms_limits, ends)
-    return retimed_path(
-        JointPath.through(points, corners, tolerance, parameters),
-        torque,
-        limits,
-        jerk_limits=jerk_limits,
-        rms_limits=rms_limits,
-        ends=ends,
-        grid_points=grid_points,
-    )
+        return _to_goal(points, torque, limits, tolerance, ends)
+    path = JointPath.through(points, corners, tolerance, parameters)
+    return retimed_path(path, torque, limits, ends=ends, grid_points=grid_points)
 
 
 def _to_goal(
@@ -231,8 +219,6 @@ def _to_goal(
     torque: ReferenceTorque,
     limits: TimingLimits,
     tolerance: float,
-    jerk_limits: FloatArray | None,
-    rms_limits: FloatArray | None,
     ends: Ends,
 ) -> TimedMotion:
     if len(points) != 2 or tolerance != 0.0:
@@ -248,10 +234,8 @@ def _to_goal(
         for name, velocity in zip(_ENDS, ends, strict=True)
     ]
     checked = limits.scaled(1.0 - _CHECKED)
-    motion = motion_to_goal(torque, points, np.array(velocities), checked, jerk_limits)
-    slowed = ''
-    if rms_limits is not None:
-        motion, slowed = _slowed(torque, motion, limits, rms_limits, bool(np.any(velocities)))
+    motion = motion_to_goal(torque, points, np.array(velocities), checked)
+    motion, slowed = _slowed(torque, motion, limits, bool(np.any(velocities)))
     way = np.concatenate(
         [[0.0], np.cumsum(np.linalg.norm(np.diff(motion.position, axis=0), axis=1))]
     )
@@ -263,8 +247,6 @@ def retimed_path(
     torque: ReferenceTorque,
     limits: TimingLimits,
     *,
-    jerk_limits: FloatArray | None = None,
-    rms_limits: FloatArray | None = None,
     ends: Ends = (None, None),
     grid_points: int = GRID_POINTS,
 ) -> TimedMotion:
@@ -281,16 +263,16 @@ def retimed_path(
     checked = limits.scaled(1.0 - _CHECKED)
     rates = [grid.rate(name, v, k) for name, v, k in zip(_ENDS, ends, (0, -1), strict=True)]
     is_moving = any(rates)
-    if jerk_limits is not None and is_moving:
+    if limits.jerk is not None and is_moving:
         raise InvalidArgument(
             'argument jerk_limits', Phrase('given with a velocity at an end'), 'rest at both'
         )
     x, is_within = grid.fastest(rates[0] ** 2, rates[1] ** 2)
     motion, place = grid.motion(x), grid.parameters()
     cost = 0.0
-    if jerk_limits is not None:
+    if limits.jerk is not None:
         before = motion.duration
-        motion, place = smoothed(path, grid.law(x), torque, checked, jerk_limits)
+        motion, place = smoothed(path, grid.law(x), torque, checked)
         cost = motion.duration - before
     lower, upper = torque.model.position_limits.T
     lowest, highest = motion.polynomials.extremes(0)
@@ -298,28 +280,16 @@ def retimed_path(
         if 2 * grid_points > MOST_GRID_POINTS:
             grid.check_positions(np.stack([lowest, highest], axis=1))
         # The path keeps them, cubics between places far apart do not.
-        return retimed_path(
-            path,
-            torque,
-            limits,
-            jerk_limits=jerk_limits,
-            rms_limits=rms_limits,
-            ends=ends,
-            grid_points=2 * grid_points,
-        )
+        return retimed_path(path, torque, limits, ends=ends, grid_points=2 * grid_points)
     slowed = ''
-    if jerk_limits is not None or rms_limits is not None or not is_within:
-        motion, slowed = _slowed(torque, motion, checked, rms_limits, is_moving)
+    if limits.jerk is not None or limits.rms is not None or not is_within:
+        motion, slowed = _slowed(torque, motion, checked, is_moving)
     progress = (place - path.knots[0]) / path.length
     return _timed(torque, motion, limits, progress, cost, slowed)
 
 
 def _slowed(
-    torque: ReferenceTorque,
-    motion: Waypoints,
-    limits: TimingLimits,
-    rms_limits: FloatArray | None,
-    is_moving: bool,
+    torque: ReferenceTorque, motion: Waypoints, limits: TimingLimits, is_moving: bool
 ) -> tuple[Waypoints, str]:
     """
     Return the motion as slow as its limits need it, and what slowed it, as text.
@@ -331,18 +301,14 @@ def _slowed(
         It moves at an end: it cannot be slower.
     """
     course = Course(torque, motion, limits)
-    scale = course.scale(rms_limits)
-    if scale == 1.0:
-        return motion, ''
-    is_within = rms_limits is not None and course.scale() == 1.0
-    reason = 'rms_effort_limits' if is_within else course.reason()
-    if is_moving:
+    scale = course.scale()
+    slowed = f'{scale:.4g} times the time: {course.reason()}' if scale > 1.0 else ''
+    if slowed and is_moving:
         raise NoSolution(
-            f'argument {"rms_effort_limits" if is_within else "waypoints"}',
-            Phrase(f'needs {scale:.4g} times the time: {reason}'),
+            'argument waypoints',
+            Phrase(f'needs {slowed}'),
             'a start and an end at rest, which can be slower',
         )
-    slowed = f'{scale:.4g} times the time: {reason}' if scale > 1.0 + _SETTLED else ''
     return motion.slower(scale), slowed
 
 

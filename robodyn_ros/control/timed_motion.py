@@ -9,7 +9,7 @@ trajectory controller has it. So what is checked here is what is sent.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from typing import NamedTuple
 
@@ -67,15 +67,26 @@ class TimingLimits:
         Largest torque, without the margin [N m or N].
     velocity, acceleration : array
         [rad/s or m/s], [rad/s² or m/s²]
+    jerk : array, optional
+        [rad/s³ or m/s³]; None: there are none.
+    rms : array, optional
+        Of the torque's root mean square over the motion [N m or N]; None: there are none.
     """
 
     effort: FloatArray
     velocity: FloatArray
     acceleration: FloatArray
+    jerk: FloatArray | None = None
+    rms: FloatArray | None = None
 
     def scaled(self, part: float) -> TimingLimits:
-        """Return a part of the limits."""
-        return TimingLimits(part * self.effort, part * self.velocity, part * self.acceleration)
+        """Return a part of the limits of effort, velocity and acceleration."""
+        return replace(
+            self,
+            effort=part * self.effort,
+            velocity=part * self.velocity,
+            acceleration=part * self.acceleration,
+        )
 
     @classmethod
     def of(
@@ -85,6 +96,8 @@ class TimingLimits:
         velocity: ArrayLike | None = None,
         acceleration: ArrayLike | None = None,
         margin: float = 0.0,
+        jerk: ArrayLike | None = None,
+        rms: ArrayLike | None = None,
     ) -> TimingLimits:
         """
         Return the limits of a model, where no others are given; a margin is a part of the efforts.
@@ -101,10 +114,17 @@ class TimingLimits:
         velocities = _limits('velocity_limits', model.velocity_limits, model.n)
         if velocity is not None:
             velocities = _limits('velocity_limits', velocity, model.n)
-        accelerations = positive_limits('acceleration_limits', acceleration, model.n)
+        accelerations, jerks, rms_efforts = (
+            _positive(f'{name}_limits', values, model.n)
+            for name, values in (
+                ('acceleration', acceleration),
+                ('jerk', jerk),
+                ('rms_effort', rms),
+            )
+        )
         if accelerations is None:
             accelerations = np.full(model.n, np.inf)
-        return cls((1.0 - margin) * efforts, velocities, accelerations)
+        return cls((1.0 - margin) * efforts, velocities, accelerations, jerks, rms_efforts)
 
 
 def _limits(name: str, values: ArrayLike, n: int) -> FloatArray:
@@ -116,7 +136,7 @@ def _limits(name: str, values: ArrayLike, n: int) -> FloatArray:
     return np.where(finite > 0.0, finite, np.inf)
 
 
-def positive_limits(name: str, values: ArrayLike | None, n: int) -> FloatArray | None:
+def _positive(name: str, values: ArrayLike | None, n: int) -> FloatArray | None:
     """
     Return limits (n,), each more than zero; None: there are none.
 
@@ -366,21 +386,16 @@ class Course:
         rigid, qd = self._torques(scale)
         return rms_of(self._motion, rigid + friction_between(self._torque, rigid, qd))
 
-    def scale(self, rms_limits: FloatArray | None = None) -> float:
+    def scale(self) -> float:
         """
         Return the smallest time scale, 1 or more, at which the motion keeps its limits.
-
-        Parameters
-        ----------
-        rms_limits : array, shape (n,), optional
-            Of the torque's root mean square over the motion [N m or N].
 
         Raises
         ------
         Overload
             The torque at rest on the way is beyond a limit, or its root mean square is.
         """
-        model, time = self._torque.model, self._motion.time
+        model, time, rms_limits = self._torque.model, self._motion.time, self._limits.rms
         check_resting(
             self._resting,
             self._limits.effort,
@@ -420,13 +435,13 @@ class Course:
     def reason(self) -> str:
         """Return which limit is passed by most, and by how much, as text."""
         shares = self.shares()
+        if self._limits.rms is not None:
+            shares['rms effort'] = (self.rms() / self._limits.rms)[None]
         kind = max(shares, key=lambda name: float(shares[name].max()))
         k, j = np.unravel_index(int(shares[kind].argmax()), shares[kind].shape)
-        name, time = self._torque.model.joint_names[j], self._motion.time
-        return (
-            f'{kind} of joint {name!r} would be {shares[kind][k, j]:.4g} of its limit '
-            f'at {time[k] - time[0]:.3f} s'
-        )
+        name = self._torque.model.joint_names[j]
+        when = '' if len(shares[kind]) == 1 else f' at {self._motion.time[k]:.3f} s'
+        return f'{kind} of joint {name!r} would be {shares[kind][k, j]:.4g} of its limit{when}'
 
 
 def bindings(

@@ -183,7 +183,8 @@ def test_places_far_apart_are_passed_slower_where_the_path_bends_not_everywhere(
 
 def test_motion_that_is_slowed_as_a_whole_names_what_slowed_it():
     motion = retime(slider(), [[0.0], [WAY]], rms_effort_limits=0.25 * FORCE)
-    assert motion.slowed.startswith('2 times the time: rms_effort_limits')
+    assert motion.slowed.startswith('2 times the time: rms effort of joint')
+    assert not retime(slider(), [[0.0], [WAY]]).slowed
 
 
 def test_load_friction_counts_with_the_torque():
