@@ -108,9 +108,9 @@ def retime(
     MOTION is the YAML of a trajectory_msgs/JointTrajectory, with times or without, or of a message
     of MoveIt that holds one; or a CSV file or a ROS bag. Its path stays; the time along it becomes
     the shortest within the limits of effort and velocity, with the model's friction. Of a CSV file
-    or a bag it is the path of the positions, from rest to
-    rest; where they were measured, --cutoff keeps their noise out of it. A LIMIT is one number for
-    all joints, an option for each joint in the order of the chain, or JOINT=LIMIT.
+    or a bag it is the path of the positions, from rest to rest; where they were measured, --cutoff
+    keeps their noise out of it. A LIMIT is one number for all joints, an option for each joint in
+    the order of the chain, or JOINT=LIMIT.
 
     Parameters
     ----------
@@ -179,13 +179,14 @@ def retime(
         text, points = trajectory_as_yaml(rows), len(rows.times)
     joints = _joints(fast, limits)
     before, cost = found.given.duration if is_timed else None, fast.smoothing_cost
+    slowed = fast.slowed.replace('rms_effort_limits', '--rms-limit')
     lines = [
         f'no times before, {fast.duration:.4g} s after'
         if before is None
         else f'{before:.4g} s before, {fast.duration:.4g} s after: '
         f'{fast.duration / before:.3g} of the time',
         *([f'jerk limits cost {cost:.3g} s of it'] if cost else []),
-        *([f'slowed to {fast.slowed}'] if fast.slowed else []),
+        *([f'slowed to {slowed}'] if slowed else []),
         table_of(joints, model.dh.prismatic).text(),
         *(
             f'{each.begin:7.3f} to {each.end:.3f} s: {each.limit} of {each.joint!r}'
@@ -196,7 +197,7 @@ def retime(
         'duration_before': before,
         'duration': fast.duration,
         'smoothing_cost': cost,
-        'slowed': fast.slowed,
+        'slowed': slowed,
         'joints': joints,
         'binding': [each._asdict() for each in fast.binding],
     }
