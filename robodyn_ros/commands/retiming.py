@@ -179,14 +179,13 @@ def retime(
         text, points = trajectory_as_yaml(rows), len(rows.times)
     joints = _joints(fast, limits)
     before, cost = found.given.duration if is_timed else None, fast.smoothing_cost
-    slowed = fast.slowed.replace('rms_effort_limits', '--rms-limit')
     lines = [
         f'no times before, {fast.duration:.4g} s after'
         if before is None
         else f'{before:.4g} s before, {fast.duration:.4g} s after: '
         f'{fast.duration / before:.3g} of the time',
         *([f'jerk limits cost {cost:.3g} s of it'] if cost else []),
-        *([f'slowed to {slowed}'] if slowed else []),
+        *([f'slowed to {fast.slowed}'] if fast.slowed else []),
         table_of(joints, model.dh.prismatic).text(),
         *(
             f'{each.begin:7.3f} to {each.end:.3f} s: {each.limit} of {each.joint!r}'
@@ -197,7 +196,7 @@ def retime(
         'duration_before': before,
         'duration': fast.duration,
         'smoothing_cost': cost,
-        'slowed': slowed,
+        'slowed': fast.slowed,
         'joints': joints,
         'binding': [each._asdict() for each in fast.binding],
     }
