@@ -16,7 +16,7 @@ CORE_SOURCES = sorted(glob(f'{CORE}/*.[ch]pp'))
 
 
 class BuildCore(build_ext):
-    """Builds the core of the control pipeline, and says so where there is no C++ compiler."""
+    """Builds what is compiled, and says so where there is no C++ compiler."""
 
     def run(self):
         compilers = [os.environ['CXX'].split()[0]] if os.environ.get('CXX') else []
@@ -56,6 +56,20 @@ def core_module():
     )
 
 
+def wrapper_of_kernels():
+    """Return the wrapper that Python calls compiled arms by."""
+    import numpy
+
+    folder = f'{PACKAGE}/compiled/c'
+    return Extension(
+        f'{PACKAGE}.compiled.c.wrapper',
+        [f'{folder}/wrapper.c'],
+        depends=[f'{folder}/vectors.h'],
+        include_dirs=[numpy.get_include()],
+        extra_compile_args=['-std=gnu11', '-O2', '-g0', '-fvisibility=hidden'],
+    )
+
+
 # What each part needs beyond the library; imported where it is needed.
 EXTRAS = {
     'report': ['matplotlib', 'jinja2', 'markupsafe'],
@@ -74,12 +88,13 @@ setup(
     license='Apache-2.0',
     python_requires='>=3.10',
     packages=find_packages(include=[PACKAGE, f'{PACKAGE}.*']),
-    ext_modules=[core_module()],
+    ext_modules=[core_module(), wrapper_of_kernels()],
     cmdclass={'build_ext': BuildCore},
     package_data={
         PACKAGE: [
             'py.typed',
             'compiled/c/*.[ch]',
+            'compiled/c/*.pyi',
             'control/*.pyi',
             'control/core/*.[ch]pp',
             'report/*.css',

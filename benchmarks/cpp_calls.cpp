@@ -178,7 +178,7 @@ void time(int rounds, const pinocchio::Model & model, char ** files)
        }},
       {"library",
        [&](const State & s, double * to) {
-         ours->inverse_dynamics(load.data(), s.q.data(), s.qd.data(), s.qdd.data(), to);
+         ours->inverse_dynamics(load.data(), 1, s.q.data(), s.qd.data(), s.qdd.data(), to);
        }}}},
     {"gravity torque",
      {{"pinocchio",

@@ -34,8 +34,8 @@ from scene import BOUND, CHAIN, GOAL, POSITION, Scene
 from robodyn_ros import RobotModel
 
 BLIND = (
-    'from robodyn_ros.ros.watchdog import watchdog_node\n'
-    'watchdog_node.WatchdogNode._subscribe = lambda node, takeover: node.create_timer(1e9, id)\n'
+    'from robodyn_ros.ros.watchdog import WatchdogNode\n'
+    'WatchdogNode._subscribe = lambda node, takeover: node.create_timer(1e9, id)\n'
 )
 
 

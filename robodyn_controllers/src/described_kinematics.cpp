@@ -72,12 +72,12 @@ std::string difference_of_kinematics(const robodyn_model & model, const std::str
   urdf::Model robot;
   if (!robot.initString(urdf_text)) { return "robot_description is no URDF"; }
   std::vector<urdf::JointConstSharedPtr> path;
-  urdf::LinkConstSharedPtr link = robot.getLink(model.tip_link);
-  if (!link) { return "robot_description has no link '" + std::string(model.tip_link) + "'"; }
+  urdf::LinkConstSharedPtr link = robot.getLink(model.tip_links[0]);
+  if (!link) { return "robot_description has no link '" + std::string(model.tip_links[0]) + "'"; }
   while (link->name != model.base_link) {
     if (!link->parent_joint) {
       return "robot_description has no chain from '" + std::string(model.base_link) + "' to '" +
-             model.tip_link + "'";
+             model.tip_links[0] + "'";
     }
     path.push_back(link->parent_joint);
     link = robot.getLink(link->parent_joint->parent_link_name);
@@ -105,7 +105,7 @@ std::string difference_of_kinematics(const robodyn_model & model, const std::str
       if (moves(*joint)) { pose = product(pose, of_motion(*joint, q[i++])); }
     }
     std::array<double, 16> expected;
-    model.forward_kinematics(q.data(), expected.data());
+    model.forward_kinematics(0, q.data(), expected.data());
     for (std::size_t k = 0; k < 12; ++k) {
       if (!(std::fabs(pose[k] - expected[k]) <= kTolerance)) {
         return "the tip of robot_description is elsewhere than the model's: it was exported from "

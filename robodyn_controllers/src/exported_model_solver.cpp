@@ -84,7 +84,7 @@ Arm checked_arm(const Given & given, const std::string & robot_description)
   const robodyn_model & model = arm.library->model();
   // As the plugin with KDL calls the ends of the chain.
   given.check_link("root", model.base_link);
-  given.check_link("tip", model.tip_link);
+  given.check_link("tip", model.tip_links[0]);
   if (given.find<bool>("check_description").value_or(true)) {
     const Given of_node{given.parameters, ""};
     const std::string difference = difference_of_kinematics(
@@ -137,7 +137,7 @@ public:
     const Eigen::VectorXd at_rest = Eigen::VectorXd::Zero(q.size());
     Eigen::VectorXd tau(q.size());
     model.inverse_dynamics(
-      arm_->weightless.data(), q.data(), qd.data(), at_rest.data(), tau.data());
+      arm_->weightless.data(), 1, q.data(), qd.data(), at_rest.data(), tau.data());
     return tau;
   }
 
@@ -173,7 +173,7 @@ public:
     const robodyn_model & model =
       checked({{"joint_positions", q}, {"joint_velocities", qd}, {"joint_accelerations", qdd}});
     Eigen::VectorXd tau(q.size());
-    model.inverse_dynamics(arm_->load.data(), q.data(), qd.data(), qdd.data(), tau.data());
+    model.inverse_dynamics(arm_->load.data(), 1, q.data(), qd.data(), qdd.data(), tau.data());
     return tau;
   }
 

@@ -133,12 +133,12 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_configur
     state_ = state_message(params_.joints);
     links_ = moved_links(get_robot_description(), params_.joints);
     torques_.message = torques_message(params_.joints);
-    wrench_.message = wrench_message(model.tip_link);
+    wrench_.message = wrench_message(model.tip_links[0]);
     contact_.message = contact_message(params_.joints, links_);
     make_services(settings);
     RCLCPP_INFO(
       get_node()->get_logger(), "model of %zu joints to '%s' by %s, kinematics %.12s", n_,
-      model.tip_link, model.generator, model.kinematics);
+      model.tip_links[0], model.generator, model.kinematics);
   } catch (const std::exception & error) {
     RCLCPP_ERROR(get_node()->get_logger(), "cannot configure: %s", error.what());
     return CallbackReturn::FAILURE;

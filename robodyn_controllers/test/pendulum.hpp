@@ -21,6 +21,7 @@ inline const robodyn_model & model()
 {
   static const char * const names[] = {"swing"};
   static const unsigned char is_prismatic[] = {0};
+  static const char * const tips[] = {"bob"};
   static const double positions[] = {-3.0, 3.0}, velocities[] = {4.0}, efforts[] = {40.0};
   static const double possible[] = {-9.28, 9.28};  // a turn beyond the limits
   static const double gravity[] = {0.0, 0.0, -kGravity};
@@ -33,7 +34,8 @@ inline const robodyn_model & model()
     "the test",
     names,
     "base",
-    "bob",
+    1,
+    tips,
     "none",
     is_prismatic,
     positions,
@@ -41,17 +43,21 @@ inline const robodyn_model & model()
     efforts,
     possible,
     gravity,
-    50.0,
-    100.0,
-    1.0,
     kLength,
     [](const robodyn_payload * payload, const double * other, double * load) {
+      const double * const applied = other != nullptr ? other : gravity;
+      const robodyn_refusal refusal = robodyn_check_load(payload, applied, 100.0, 1.0);
+      if (refusal.element != nullptr) { return refusal; }
       load[0] = kMass + (payload != nullptr ? payload->mass : 0.0);
-      load[1] = other != nullptr ? -other[2] : kGravity;
-      return 0;
+      load[1] = -applied[2];
+      return refusal;
     },
-    [](const double * load, const double * q, const double *, const double * qdd, double * tau) {
-      tau[0] = load[0] * kLength * (kLength * qdd[0] + load[1] * std::cos(q[0]));
+    [](
+      const double * load, int rows, const double * q, const double *, const double * qdd,
+      double * tau) {
+      for (int i = 0; i < rows; ++i) {
+        tau[i] = load[0] * kLength * (kLength * qdd[i] + load[1] * std::cos(q[i]));
+      }
     },
     [](const double * load, const double * q, double * tau) {
       tau[0] = load[0] * kLength * load[1] * std::cos(q[0]);
@@ -60,13 +66,13 @@ inline const robodyn_model & model()
       mass[0] = load[0] * kLength * kLength;
     },
     [](const double *, const double *, const double *, double * tau) { tau[0] = 0.0; },
-    [](const double * q, double * pose) {
+    [](int, const double * q, double * pose) {
       const double c = std::cos(q[0]), s = std::sin(q[0]);
       const double turned[16] = {c, 0, -s, kLength * c, 0, 1, 0, 0,
                                  s, 0, c,  kLength * s, 0, 0, 0, 1};
       for (int k = 0; k < 16; ++k) { pose[k] = turned[k]; }
     },
-    [](const double * q, double * jacobian) {  // about -y
+    [](int, const double * q, double * jacobian) {  // about -y
       const double of_tip[] = {
         -kLength * std::sin(q[0]), 0.0, kLength * std::cos(q[0]), 0.0, -1.0, 0.0};
       std::copy_n(of_tip, 6, jacobian);

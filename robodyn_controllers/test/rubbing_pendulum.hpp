@@ -24,10 +24,10 @@ inline const robodyn_model & model()
   static const robodyn_model model = [] {
     robodyn_model rubbing = pendulum::model();
     rubbing.inverse_dynamics = [](
-                                 const double * load, const double * q, const double * qd,
-                                 const double * qdd, double * tau) {
-      pendulum::model().inverse_dynamics(load, q, qd, qdd, tau);
-      tau[0] += of_speed(qd[0]);
+                                 const double * load, int rows, const double * q,
+                                 const double * qd, const double * qdd, double * tau) {
+      pendulum::model().inverse_dynamics(load, rows, q, qd, qdd, tau);
+      for (int i = 0; i < rows; ++i) { tau[i] += of_speed(qd[i]); }
     };
     rubbing.friction_torque =
       [](const double * qd, const double * direction, const double * rigid_torque, double * tau) {

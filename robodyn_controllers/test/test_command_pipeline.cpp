@@ -38,7 +38,7 @@ struct Arm
   explicit Arm(Mode mode, const Settings & settings = safety()) : Arm(law_of(mode), settings) {}
   Arm(const LawSettings & law, const Settings & settings)
   : pipeline(
-      robodyn_controllers::core_model(pendulum::model()),
+      robodyn::core_model(pendulum::model()),
       robodyn_controllers::first_load(pendulum::model()).data(), law, settings)
   {
     pipeline.enable(now);

@@ -4,10 +4,9 @@
 from robodyn_ros.compiled.c.export import export_c
 from robodyn_ros.compiled.c.shared import export_shared
 from robodyn_ros.compiled.compiled_model import CompiledModel, compile_model
-from robodyn_ros.compiled.symbolic.kernel import EXPORTED, KERNELS, RIGID_BODY, USUAL
+from robodyn_ros.compiled.symbolic.kernels import KERNELS, RIGID_BODY, USUAL
 
 __all__ = [
-    'EXPORTED',
     'KERNELS',
     'RIGID_BODY',
     'USUAL',

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-One arm's functions in a compiled extension: checked against NumPy, cached, loaded on demand.
+One arm's functions in a compiled library: checked against NumPy, cached, loaded on demand.
 
 Every argument of a function is an array of one sample, or of N samples with a leading axis N;
 ``out`` is a C-contiguous float64 array of the result's shape, or a tuple of them where there are
@@ -12,24 +12,23 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache as remembered
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.arguments import checked_sequence
-from robodyn_ros.compiled.c import cache, extension
-from robodyn_ros.compiled.symbolic.kernel import KERNELS, KernelName
-from robodyn_ros.compiled.symbolic.kernels import WRENCH, build_kernel
+from robodyn_ros.compiled.c import cache, library
+from robodyn_ros.compiled.c.shared import MODEL_KERNELS, model_header, model_source
+from robodyn_ros.compiled.symbolic.kernels import KINDS, WRENCH, build_kernel, checked_kernels
 from robodyn_ros.compiled.symbolic.run_time_inputs import FRICTION, ROTORS, RunTime
 from robodyn_ros.compiled.verification import check_functions
-from robodyn_ros.errors import InvalidArgument, ModelMismatch, NoBackend, Phrase
+from robodyn_ros.errors import ModelMismatch, NoBackend, Phrase
 from robodyn_ros.model import Payload, RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
 
@@ -44,135 +43,12 @@ _GENERATORS = (
 )
 
 
-# --- signatures ----------------------------------------------------------------------------------
-
-
-class OfPosition(Protocol):
-    """A function of joint positions q (n,) [rad or m]."""
-
-    def __call__(self, q: ArrayLike, out: FloatArray | None = None) -> FloatArray:
-        """Return its value, in ``out`` where given; see ``CompiledModel``."""
-
-
-class OfVelocity(Protocol):
-    """A function of joint positions and velocities, (n,) each."""
-
-    def __call__(self, q: ArrayLike, qd: ArrayLike, out: FloatArray | None = None) -> FloatArray:
-        """Return its value, in ``out`` where given; see ``CompiledModel``."""
-
-
-class OfAcceleration(Protocol):
-    """A function of joint positions, velocities and accelerations, (n,) each."""
-
-    def __call__(
-        self, q: ArrayLike, qd: ArrayLike, qdd: ArrayLike, out: FloatArray | None = None
-    ) -> FloatArray:
-        """Return its value, in ``out`` where given; see ``CompiledModel``."""
-
-
-class OfAccelerationAndWrench(Protocol):
-    """A function of a motion and of the wrench (6,) that the tip exerts on the world."""
-
-    def __call__(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        qdd: ArrayLike,
-        out: FloatArray | None = None,
-        *,
-        tip_wrench: ArrayLike | None = None,
-    ) -> FloatArray:
-        """Return its value, in ``out`` where given; see ``CompiledModel``."""
-
-
-class OfTorque(Protocol):
-    """A function of joint positions, velocities and torques, (n,) each."""
-
-    def __call__(
-        self, q: ArrayLike, qd: ArrayLike, tau: ArrayLike, out: FloatArray | None = None
-    ) -> FloatArray:
-        """Return its value, in ``out`` where given; see ``CompiledModel``."""
-
-
-class DerivativesOfAcceleration(Protocol):
-    """Derivatives of a function of positions, velocities and accelerations, (n,) each."""
-
-    def __call__(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        qdd: ArrayLike,
-        out: tuple[FloatArray, ...] | None = None,
-    ) -> tuple[FloatArray, ...]:
-        """Return them, in ``out`` where given; see ``CompiledModel``."""
-
-
-class DerivativesOfTorque(Protocol):
-    """Derivatives of a function of positions, velocities and torques, (n,) each."""
-
-    def __call__(
-        self,
-        q: ArrayLike,
-        qd: ArrayLike,
-        tau: ArrayLike,
-        out: tuple[FloatArray, ...] | None = None,
-    ) -> tuple[FloatArray, ...]:
-        """Return them, in ``out`` where given; see ``CompiledModel``."""
-
-
-class OfWrench(Protocol):
-    """A function of joint positions (n,) and of a wrench (6,) at the tip."""
-
-    def __call__(
-        self, q: ArrayLike, tip_wrench: ArrayLike, out: FloatArray | None = None
-    ) -> FloatArray:
-        """Return its value, in ``out`` where given; see ``CompiledModel``."""
-
-
-class OfVelocityAndTorque(Protocol):
-    """A function of joint velocities (n,) and, if load counts, of the rigid body's torque (n,)."""
-
-    def __call__(
-        self,
-        qd: ArrayLike,
-        rigid_torque: ArrayLike | None = None,
-        out: FloatArray | None = None,
-    ) -> FloatArray:
-        """Return its value, in ``out`` where given; see ``CompiledModel``."""
-
-
-class OfVelocityWidthAndTorque(Protocol):
-    """A function of velocities (n,), of the width (1,) of their smooth sign, and of a torque."""
-
-    def __call__(
-        self,
-        qd: ArrayLike,
-        width: ArrayLike,
-        rigid_torque: ArrayLike | None = None,
-        out: FloatArray | None = None,
-    ) -> FloatArray:
-        """Return its value, in ``out`` where given; see ``CompiledModel``."""
-
-
-class OfVelocityDirectionAndTorque(Protocol):
-    """A function of velocities (n,), of directions of motion (n,), and of a torque."""
-
-    def __call__(
-        self,
-        qd: ArrayLike,
-        direction: ArrayLike,
-        rigid_torque: ArrayLike | None = None,
-        out: FloatArray | None = None,
-    ) -> FloatArray:
-        """Return its value, in ``out`` where given; see ``CompiledModel``."""
-
-
-# --- compiled extension --------------------------------------------------------------------------
+# --- compiled library ----------------------------------------------------------------------------
 
 
 class _ArmCode:
     """
-    Extension modules of one arm, shared by all models that differ in run-time inputs only.
+    Libraries of one arm, shared by all models that differ in run-time inputs only.
 
     Parameters
     ----------
@@ -189,16 +65,14 @@ class _ArmCode:
         Of the functions that were asked for.
     """
 
-    def __init__(self, run_time: RunTime, names: tuple[KernelName, ...] | None) -> None:
+    def __init__(self, run_time: RunTime, names: tuple[str, ...] | None) -> None:
         self.run_time = run_time
         self.names = names
         self.notes: list[str] = []
         self.operation_counts: dict[str, tuple[int, int]] = {}
-        self._modules: dict[tuple[KernelName, ...], Any] = {}
+        self._modules: dict[tuple[str, ...], Any] = {}
 
-    def functions(
-        self, name: KernelName, model: RobotModel, parameters: FloatArray
-    ) -> dict[str, Any]:
+    def functions(self, name: str, model: RobotModel, parameters: FloatArray) -> dict[str, Any]:
         """
         Return the functions of the module that holds one, bound to a model's run-time inputs.
 
@@ -219,24 +93,31 @@ class _ArmCode:
             return {name: _NotCompiled(name)}
         if group not in self._modules:
             self._modules[group] = self._module(group, model, parameters)
-        return extension.bound_functions(self._modules[group], parameters)
+        return library.bound_functions(self._modules[group], parameters)
 
-    def module_of(self, name: KernelName) -> Any:
-        """Return the module that holds a function which was asked for before."""
-        return self._modules[self._group(name)]
+    @property
+    def is_model(self) -> bool:
+        """Whether the library is a ``robodyn_model``, too."""
+        has_all = self.names is not None and {*MODEL_KERNELS} <= {*self.names}
+        return has_all and self.run_time.with_gravity and bool(self.run_time.varying)
 
-    def _group(self, name: KernelName) -> tuple[KernelName, ...]:
+    def model(self) -> Any:
+        """Return the library's ``robodyn_model``."""
+        if self.names is None or not self.is_model:
+            wanted = f"kernels {', '.join(MODEL_KERNELS)} and runtime ('gravity', 'payload')"
+            raise ModelMismatch('library of an arm', Phrase('compiled in part'), wanted)
+        return library.model_of(self._modules[self.names])
+
+    def _group(self, name: str) -> tuple[str, ...]:
         """Return the functions that share a module with one."""
         if self.names is not None:
             return self.names
         return ('inverse_dynamics', WRENCH) if name == 'inverse_dynamics' else (name,)
 
-    def _module(
-        self, names: tuple[KernelName, ...], model: RobotModel, parameters: FloatArray
-    ) -> Any:
+    def _module(self, names: tuple[str, ...], model: RobotModel, parameters: FloatArray) -> Any:
         """Return a module from the cache, or compiled; checked against NumPy."""
-        identity = extension.build_identity()
-        key = _key(self.run_time, names, identity)
+        identity = library.build_identity()
+        key = _key(self.run_time, names, identity, self.is_model)
         content = None
         try:
             content = cache.stored(key)
@@ -246,8 +127,8 @@ class _ArmCode:
         if content is None:
             content = self._compiled(names)
         head, code = content.split(b'\n', 1)
-        module = extension.load_module(code)
-        functions = extension.bound_functions(module, parameters)
+        module = library.loaded_library(code)
+        functions = library.bound_functions(module, parameters)
         try:
             check_functions(functions, model, ' '.join(identity.splitlines()[:2]))
             if is_new:
@@ -261,19 +142,23 @@ class _ArmCode:
         self.operation_counts |= {name: (m, a) for name, (m, a) in json.loads(head).items()}
         return module
 
-    def _compiled(self, names: Sequence[KernelName]) -> bytes:
-        """Return operation counts and compiled extension, as they are cached."""
+    def _compiled(self, names: Sequence[str]) -> bytes:
+        """Return operation counts and compiled library, as they are cached."""
         kernels = [build_kernel(name, self.run_time) for name in names]
         counts = json.dumps({kernel.name: kernel.operation_count for kernel in kernels})
-        return counts.encode() + b'\n' + extension.compiled_module(kernels)
+        more = model_header() + model_source(self.run_time) if self.is_model else ''
+        return counts.encode() + b'\n' + library.compiled_library(kernels, more)
 
 
-def _key(run_time: RunTime, names: tuple[str, ...], identity: str) -> str:
-    """Return the digest of all inputs of a compiled extension."""
+def _key(run_time: RunTime, names: tuple[str, ...], identity: str, is_model: bool) -> str:
+    """Return the digest of all inputs of a compiled library."""
     model, digest = run_time.model, hashlib.sha256()
     arrays = [value for value in vars(model.dh).values() if isinstance(value, np.ndarray)]
     arrays += [model.inertial_parameters, model.gravity, *(getattr(model, x) for x in ROTORS)]
     arrays += [getattr(model, name) for name in FRICTION]
+    if is_model:
+        arrays += [model.position_limits, model.velocity_limits, model.effort_limits]
+        digest.update(repr((model.joint_names, model.base_link, model.tip_link)).encode())
     for array in arrays:
         digest.update(repr((array.shape, array.dtype.str)).encode() + array.tobytes())
     choices = (names, run_time.with_gravity, run_time.varying, identity, _generator())
@@ -288,8 +173,8 @@ def _generator() -> str:
     package = Path(__file__).parents[1]
     for name in _GENERATORS:
         place = package / name
-        for file in sorted(place.rglob('*.[ph]*')) if place.is_dir() else [place]:
-            if file.suffix in ('.py', '.h'):
+        for file in sorted(place.rglob('*.[pch]*')) if place.is_dir() else [place]:
+            if file.suffix in ('.py', '.h', '.c'):
                 digest.update(file.read_bytes())
     return digest.hexdigest()
 
@@ -334,6 +219,7 @@ class CompiledModel:
     """
     The functions of ``robodyn_ros`` for one arm, without their argument ``model``.
 
+    They are attributes, named in ``compiled.KERNELS``; those of the tip know no other link.
     Each takes arrays of one sample (n,), or of N samples (N, n) in one call that releases the
     GIL, and writes into ``out`` where it is given: a C-contiguous float64 array of the result's
     shape, a tuple of them where there are several results, which makes the call free of
@@ -345,7 +231,7 @@ class CompiledModel:
     may raise ``NoBackend``, then.
 
     Two are equal where model, functions and run-time inputs are. It pickles as these: unpickling
-    takes the compiled extension from the cache, or compiles it there.
+    takes the compiled library from the cache, or compiles it there.
 
     Attributes
     ----------
@@ -371,155 +257,26 @@ class CompiledModel:
         """
         return MappingProxyType(self._code.operation_counts)
 
-    @cached_property
-    def inverse_dynamics(self) -> OfAccelerationAndWrench:
-        """
-        ``(q, qd, qdd, out=None, *, tip_wrench=None) -> (n,)``.
+    if TYPE_CHECKING:  # below the class each kernel is made an attribute
 
-        Joint torques [N m or N] that cause accelerations qdd [rad/s² or m/s²], where the tip
-        exerts the wrench (6,) [N, N m] on the world.
-        """
-        return self._function('inverse_dynamics')
+        def __getattr__(self, name: str) -> Callable[..., Any]: ...
 
-    @cached_property
-    def gravity_torque(self) -> OfPosition:
-        """``(q, out=None) -> (n,)``: joint torques [N m or N] that hold the arm still."""
-        return self._function('gravity_torque')
-
-    @cached_property
-    def bias_torque(self) -> OfVelocity:
-        """``(q, qd, out=None) -> (n,)``: C(q, qd) qd + g(q) [N m or N]."""
-        return self._function('bias_torque')
-
-    @cached_property
-    def mass_matrix(self) -> OfPosition:
-        """``(q, out=None) -> (n, n)``: M(q) [kg m², kg m or kg]."""
-        return self._function('mass_matrix')
-
-    @cached_property
-    def coriolis_matrix(self) -> OfVelocity:
-        """``(q, qd, out=None) -> (n, n)``: C(q, qd), with dM/dt - 2 C skew-symmetric."""
-        return self._function('coriolis_matrix')
-
-    @cached_property
-    def christoffel_symbols(self) -> OfPosition:
-        """``(q, out=None) -> (n, n, n)``: G, with tau_i = sum of G_ijk qd_j qd_k."""
-        return self._function('christoffel_symbols')
-
-    @cached_property
-    def forward_dynamics(self) -> OfTorque:
-        """``(q, qd, tau, out=None) -> (n,)``: accelerations [rad/s² or m/s²]."""
-        return self._function('forward_dynamics')
-
-    @cached_property
-    def inverse_dynamics_derivatives(self) -> DerivativesOfAcceleration:
-        """
-        ``(q, qd, qdd, out=None) -> (dtau_dq, dtau_dqd)``, (n, n) each.
-
-        The third derivative, by qdd, is ``mass_matrix(q)``.
-        """
-        return self._function('inverse_dynamics_derivatives')
-
-    @cached_property
-    def forward_dynamics_derivatives(self) -> DerivativesOfTorque:
-        """``(q, qd, tau, out=None) -> (dqdd_dq, dqdd_dqd, dqdd_dtau)``, (n, n) each."""
-        return self._function('forward_dynamics_derivatives')
-
-    @cached_property
-    def linearization(self) -> DerivativesOfTorque:
-        """``(q, qd, tau, out=None) -> (A, B)``, (2 n, 2 n) and (2 n, n)."""
-        return self._function('linearization')
-
-    @cached_property
-    def forward_kinematics(self) -> OfPosition:
-        """
-        ``(q, out=None) -> (4, 4)``: the tip link's pose in the base link's frame.
-
-        Of the tip alone: ``robodyn_ros.forward_kinematics`` and ``jacobian`` know any link.
-        """
-        return self._function('forward_kinematics')
-
-    @cached_property
-    def jacobian(self) -> OfPosition:
-        """``(q, out=None) -> (6, n)``: the tip's, linear rows first, in base link axes."""
-        return self._function('jacobian')
-
-    @cached_property
-    def friction_torque(self) -> OfVelocityAndTorque:
-        """
-        ``(qd, rigid_torque=None, out=None) -> (n,)``.
-
-        Joint torques [N m or N] that overcome friction; friction that grows with load is left
-        out without the rigid body's torque (n,).
-        """
-        return self._function('friction_torque')
-
-    @cached_property
-    def smooth_friction_torque(self) -> OfVelocityWidthAndTorque:
-        """
-        ``(qd, width, rigid_torque=None, out=None) -> (n,)``.
-
-        The same with tanh(qd / width) for the sign of qd, to be commanded; width (1,) [rad/s or
-        m/s], (N, 1) for N samples.
-        """
-        return self._function('smooth_friction_torque')
-
-    @cached_property
-    def directed_friction_torque(self) -> OfVelocityDirectionAndTorque:
-        """
-        ``(qd, direction, rigid_torque=None, out=None) -> (n,)``.
-
-        The same with a direction of motion (n,), -1 to 1, for the sign of qd; behind those of the
-        joints stand those of the m coupled drives (n + m,).
-        """
-        return self._function('directed_friction_torque')
-
-    @cached_property
-    def regressor(self) -> OfAcceleration:
-        """``(q, qd, qdd, out=None) -> (n, 10 n)``: that of the links' inertial parameters."""
-        return self._function('regressor')
-
-    @cached_property
-    def base_regressor(self) -> OfAcceleration:
-        """
-        ``(q, qd, qdd, out=None) -> (n, count)``.
-
-        That of ``base_parameters(model)``, of the links without rotors.
-        """
-        return self._function('base_regressor')
-
-    @cached_property
-    def tip_wrench_torque(self) -> OfWrench:
-        """``(q, tip_wrench, out=None) -> (n,)``: what a wrench adds to the inverse dynamics."""
-        return self._function('tip_wrench_torque')
-
-    def _function(self, name: KernelName) -> Any:
+    def _function(self, name: str) -> Any:
         """Return a function bound to the model's run-time inputs."""
         return self._code.functions(name, self.model, self._parameters)[name]
 
-    def machine_code(self, name: KernelName) -> tuple[Any, FloatArray, Any]:
+    def library(self) -> tuple[Any, FloatArray]:
         """
-        Return a function for other compiled code: a capsule, its run-time inputs, and its owner.
+        Return the arm's ``robodyn_model`` for other compiled code, as a capsule, and its load.
 
-        The capsule is of ``int (*)(const double *inputs, ptrdiff_t count, const double *const *in,
-        double *const *out)`` and lives as long as its owner.
-
-        Parameters
-        ----------
-        name : str
-            Of the function.
+        The library stays loaded.
 
         Raises
         ------
-        NoBackend
         ModelMismatch
-            It was not compiled.
+            It was compiled without one of its functions, or without gravity and payload as inputs.
         """
-        function = self._function(name)
-        if isinstance(function, _NotCompiled):
-            function()  # raises what any call does
-        module = self._code.module_of(name)
-        return module.kernel(name), function.__self__, module
+        return self._code.model(), self._parameters
 
     @property
     def n(self) -> int:
@@ -598,15 +355,26 @@ class CompiledModel:
     def __reduce__(self) -> tuple[Any, ...]:
         return _compiled, self._source()
 
-    def _source(self) -> tuple[RunTime, tuple[KernelName, ...] | None, RobotModel]:
+    def _source(self) -> tuple[RunTime, tuple[str, ...] | None, RobotModel]:
         """Return all inputs of the compiled code and its parameters."""
         return self._code.run_time, self._code.names, self.model
+
+
+def _attribute(name: str) -> cached_property[Any]:
+    attribute: cached_property[Any] = cached_property(lambda self: self._function(name))
+    attribute.__doc__ = KINDS[name].description
+    attribute.__set_name__(CompiledModel, name)
+    return attribute
+
+
+for _name in KINDS:
+    setattr(CompiledModel, _name, _attribute(_name))
 
 
 def compile_model(
     model: RobotModel,
     *,
-    kernels: Sequence[KernelName] | None = None,
+    kernels: Sequence[str] | None = None,
     runtime: Sequence[Literal['gravity', 'payload']] = (),
     payload_links: Iterable[str] | None = None,
 ) -> CompiledModel:
@@ -631,21 +399,16 @@ def compile_model(
         A kernel or a run-time input is not one of those that exist.
     NoSuchName
     NoBackend
-        There is no C compiler with Python's headers, or it failed, or its code computes something
+        There is no C compiler, or it failed, or its code computes something
         else than NumPy does. The functions of ``robodyn_ros`` serve without.
     """
     checked_model(model)
-    if kernels is not None:
-        kernels = checked_sequence('kernels', kernels, str, "names, as ['gravity_torque']")
-    for name in kernels or ():
-        if name not in KERNELS:
-            raise InvalidArgument('argument kernels', name, ', '.join(map(repr, KERNELS)))
-    names = None if kernels is None else tuple(name for name in KERNELS if name in kernels)
+    names = None if kernels is None else checked_kernels(kernels)
     return _compiled(RunTime.of(model, runtime, payload_links), names, model)
 
 
 def _compiled(
-    run_time: RunTime, names: tuple[KernelName, ...] | None, model: RobotModel
+    run_time: RunTime, names: tuple[str, ...] | None, model: RobotModel
 ) -> CompiledModel:
     """Return functions for a model that differs from the one compiled in run-time inputs only."""
     code, parameters = _ArmCode(run_time, names), run_time.values(model)

@@ -3,25 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.dynamics import (
-    bias_torque,
-    christoffel_symbols,
-    coriolis_matrix,
-    gravity_torque,
-    inverse_dynamics,
-    inverse_dynamics_derivatives,
-    mass_matrix,
-)
+from robodyn_ros.compiled.symbolic.kernels import KINDS
+from robodyn_ros.dynamics import inverse_dynamics
+from robodyn_ros.dynamics.friction import drive_velocity
 from robodyn_ros.errors import NoBackend, Phrase
-from robodyn_ros.kinematics import forward_kinematics, jacobian
 from robodyn_ros.model import RobotModel
-from robodyn_ros.parameters import regressor
 from robodyn_ros.spatial import FloatArray
 
 # How many random states are compared.
@@ -40,22 +31,13 @@ _LARGEST_ANGLE = 2.0 * np.pi  # of a joint that turns without end, or whose limi
 _LARGEST_SPEED = 5.0  # where the URDF names no velocity limit [rad/s] or [m/s]
 _LARGEST_ACCELERATION = 10.0  # [rad/s²] or [m/s²]
 
-# By name: how many of q, qd and qdd it takes, and what computes it in NumPy.
-REFERENCES: dict[str, tuple[int, Callable[..., Any]]] = {
-    'inverse_dynamics': (3, inverse_dynamics),
-    'gravity_torque': (1, gravity_torque),
-    'bias_torque': (2, bias_torque),
-    'mass_matrix': (1, mass_matrix),
-    'coriolis_matrix': (2, coriolis_matrix),
-    'christoffel_symbols': (1, christoffel_symbols),
-    'inverse_dynamics_derivatives': (3, inverse_dynamics_derivatives),
-    'forward_kinematics': (1, forward_kinematics),
-    'jacobian': (1, jacobian),
-    'regressor': (3, regressor),
-}
+_WIDTH = 0.1  # of the smooth sign of friction [rad/s] or [m/s]
+_WRENCH = 20.0  # [N] and [N m]
 
 _TORQUES = ('inverse_dynamics', 'gravity_torque', 'bias_torque', 'mass_matrix')
-_MADE_OF_LENGTHS = ('forward_kinematics', 'jacobian', 'regressor')
+_MADE_OF_LENGTHS = ('forward_kinematics', 'jacobian', 'regressor', 'base_regressor')
+# What the mass matrix's condition magnifies the rounding of.
+_ACCELERATIONS = ('forward_dynamics', 'forward_dynamics_derivatives', 'linearization')
 
 
 def check_functions(
@@ -69,7 +51,7 @@ def check_functions(
     Parameters
     ----------
     functions : mapping of name to callable
-        Those of a ``CompiledModel``; a name that is not compared is ignored.
+        Those of a ``CompiledModel``.
     model : RobotModel
         What they were bound to.
     made_by : str
@@ -81,16 +63,14 @@ def check_functions(
         One gives something else than NumPy does.
     """
     states = random_states(model)
-    with np.errstate(all='ignore'):
-        torques = np.abs(inverse_dynamics(model, *states))
+    torques = np.abs(states['tau'])
     rounding = ROUNDING * torques.max(initial=0.0, where=np.isfinite(torques))
-    for name in REFERENCES.keys() & functions.keys():
-        inputs, reference = REFERENCES[name]
-        arguments = states[:inputs]
+    for name in functions.keys() - {*_ACCELERATIONS}:
+        arguments = [states[key] for key in KINDS[name].inputs.split()]
         with np.errstate(all='ignore'):
-            wanted = _in_a_tuple(reference(model, *arguments))
-            together = _in_a_tuple(functions[name](*arguments))
-            rows = [_in_a_tuple(functions[name](*row)) for row in zip(*arguments)]
+            wanted = as_tuple(KINDS[name].reference(model, *arguments))
+            together = as_tuple(functions[name](*arguments))
+            rows = [as_tuple(functions[name](*row)) for row in zip(*arguments)]
         alone = [np.array(parts) for parts in zip(*rows)]
         for given, expected in [*zip(together, wanted), *zip(alone, wanted)]:
             by = 'Newton-Euler' if name in _TORQUES else 'NumPy'
@@ -102,19 +82,32 @@ def check_functions(
                 )
 
 
-def _in_a_tuple(results: NDArray | tuple[NDArray, ...]) -> tuple[NDArray, ...]:
-    return results if isinstance(results, tuple) else (results,)
+def as_tuple(results: NDArray | Sequence[NDArray]) -> Sequence[NDArray]:
+    """Return the results of a function that has one, or several."""
+    return (results,) if isinstance(results, np.ndarray) else results
 
 
-def random_states(model: RobotModel) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return the same positions, velocities and accelerations each time, (STATES, n) each."""
+def random_states(model: RobotModel) -> dict[str, FloatArray]:
+    """Return the same inputs (STATES, ...) each time, by the names that kernels give them."""
     generator = np.random.default_rng(0)
     low, high = np.clip(model.position_limits, -_LARGEST_ANGLE, _LARGEST_ANGLE).T
     speed = np.where(model.velocity_limits > 0.0, model.velocity_limits, _LARGEST_SPEED)
     speed = np.minimum(speed, _LARGEST_SPEED)
     unit = generator.uniform(-1.0, 1.0, (2, STATES, model.n))
-    position = generator.uniform(np.minimum(low, high), np.maximum(low, high), (STATES, model.n))
-    return position, speed * unit[0], _LARGEST_ACCELERATION * unit[1]
+    q = generator.uniform(np.minimum(low, high), np.maximum(low, high), (STATES, model.n))
+    qd, qdd = speed * unit[0], _LARGEST_ACCELERATION * unit[1]
+    with np.errstate(all='ignore'):
+        tau = inverse_dynamics(model, q, qd, qdd)
+    return {
+        'q': q,
+        'qd': qd,
+        'qdd': qdd,
+        'tau': tau,
+        'rigid_torque': tau,
+        'width': np.full((STATES, 1), _WIDTH),
+        'direction': np.tanh(drive_velocity(model, qd) / _WIDTH),
+        'tip_wrench': generator.uniform(-_WRENCH, _WRENCH, (STATES, 6)),
+    }
 
 
 def largest_difference(

@@ -23,7 +23,6 @@ import numpy as np
 from robodyn_ros.control.core_binding import (
     core,
     core_arm,
-    core_function,
     core_law,
 )
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer, MeasuredState
@@ -279,16 +278,9 @@ class CommandPipeline:
         self.stale_cause = ''
         self._settings, self._reference_limits = settings, reference_limits
         self._joint_states = joint_states
-        tip = law.forward_kinematics, law.jacobian
-        arm = core_arm(
-            law.inverse_dynamics,
-            law.friction,
-            len(law.kp),
-            tip,
-            reference_limits.reach,
-            law.coupling,
+        self._core = core.Pipeline(
+            self._arm(law), core_law(law), core_settings(settings, reference_limits)
         )
-        self._core = core.Pipeline(arm, core_law(law), core_settings(settings, reference_limits))
         self._stream = PositionStream()
         self._tip = TipTargets(self._core)
         self._refusal = ''  # of the last state, where it was refused
@@ -351,9 +343,14 @@ class CommandPipeline:
         if former != law.mode:
             self._changes_before = self.fault_changes
 
-    def change_model(self, inverse_dynamics: InverseDynamics, *, check: bool = False) -> None:
+    def _arm(self, law: ControlLaw) -> Any:
+        tip = law.forward_kinematics, law.jacobian
+        reach = self._reference_limits.reach
+        return core_arm(law.inverse_dynamics, law.friction, len(law.kp), tip, reach, law.coupling)
+
+    def change_load(self, inverse_dynamics: InverseDynamics, *, check: bool = False) -> None:
         """
-        Change to the model of another payload or gravity; reference and feedback continue.
+        Change to the model under another payload or gravity; reference and feedback continue.
 
         The next cycle commands what the new model asks for, and the rate limit shapes the change
         of torque. Where a joint has none, the old model fades into the new one.
@@ -364,7 +361,8 @@ class CommandPipeline:
             Gravity is beyond an effort limit where the arm is, and was not before, where that is
             to be checked; nothing has changed then.
         """
-        fault = self._core.change_model(core_function(inverse_dynamics), check)
+        law = replace(self.law, inverse_dynamics=inverse_dynamics)
+        fault = self._core.change_load(self._arm(law), check)
         if fault.cause != core.Cause.none:
             unit = force_unit(self._slides(fault.joint))
             raise Overload(
@@ -373,7 +371,7 @@ class CommandPipeline:
                 f'at most its effort limit, {fault.limit:.6g} {unit}',
                 unit=unit,
             )
-        self.law = replace(self.law, inverse_dynamics=inverse_dynamics)
+        self.law = law
 
     def follow(self, trajectory: Trajectory) -> None:
         """

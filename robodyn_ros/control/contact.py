@@ -104,7 +104,7 @@ class MomentumObserver:
         """Discard all samples."""
         self._core.reset()
 
-    def change_model(self, inverse_dynamics: InverseDynamics, friction: Friction) -> None:
+    def change_load(self, inverse_dynamics: InverseDynamics, friction: Friction) -> None:
         """Start again with another model, for which the old estimate is not valid."""
         self._core.change_arm(self._arm(inverse_dynamics, friction))
 
@@ -483,12 +483,12 @@ class ContactMonitor:
         if self.detector is not None:
             self.detector.reset()
 
-    def change_model(
+    def change_load(
         self, model: RobotModel, inverse_dynamics: InverseDynamics, friction: Friction
     ) -> None:
         """Start again with another load."""
         self._model, self._inverse_dynamics = model, inverse_dynamics
-        self.observer.change_model(inverse_dynamics, friction)
+        self.observer.change_load(inverse_dynamics, friction)
         if self.detector is not None:
             self.detector.reset()
 

@@ -333,8 +333,8 @@ def apply_change(stack: ControlStack, change: Payload | GravityChange) -> Load:
     model = load.applied_to(stack.arm)
     torque = stack.torque.checked(model)
     inverse_dynamics = torque.under(model)
-    stack.pipeline.change_model(inverse_dynamics, check=True)
-    stack.monitor.change_model(model, inverse_dynamics, torque.friction(model))
+    stack.pipeline.change_load(inverse_dynamics, check=True)
+    stack.monitor.change_load(model, inverse_dynamics, torque.friction(model))
     stack.load, stack.model, stack.torque = load, model, torque
     return load
 
@@ -354,5 +354,5 @@ def check_torque(stack: ControlStack) -> None:
     if torque is not stack.torque:
         stack.torque = torque
         inverse_dynamics = torque.under(stack.model)
-        stack.pipeline.change_model(inverse_dynamics)
-        stack.monitor.change_model(stack.model, inverse_dynamics, torque.friction(stack.model))
+        stack.pipeline.change_load(inverse_dynamics)
+        stack.monitor.change_load(stack.model, inverse_dynamics, torque.friction(stack.model))

@@ -22,31 +22,27 @@ except ImportError as error:
 
 
 @dataclass(frozen=True, eq=False)
-class CompiledFunction:
+class LoadedLibrary:
     """
-    A function of a compiled extension: callable from Python, and from the core without Python.
+    An arm's library under a load: its inverse dynamics for Python, all of it for the core.
 
     Parameters
     ----------
     call : callable
         For Python.
-    code : tuple
-        As ``CompiledModel.machine_code`` returns it.
+    library : capsule
+        The ``robodyn_model``.
+    load : array
+        Gravity and the inertias that a payload changes, as the library takes them.
     """
 
     call: Any
-    code: tuple[Any, np.ndarray, Any]
+    library: Any
+    load: np.ndarray
 
     def __call__(self, *arrays: np.ndarray) -> np.ndarray:
-        """Return the function's value for N samples, shape (N, n)."""
+        """Return the inverse dynamics for N samples, shape (N, n)."""
         return self.call(*arrays)
-
-
-def core_function(function: InverseDynamics | Friction | OfPosition) -> Any:
-    """Return a function of an arm for the core."""
-    if isinstance(function, CompiledFunction):
-        return core.Function(*function.code)
-    return core.Function(function)
 
 
 def core_arm(
@@ -58,7 +54,7 @@ def core_arm(
     coupling: np.ndarray | None = None,
 ) -> Any:
     """
-    Return an arm for the core.
+    Return an arm under a load for the core; what a library has is taken from it alone.
 
     Parameters
     ----------
@@ -71,9 +67,9 @@ def core_arm(
     coupling : array, shape (m, n), optional
         Of the coupled drives, as ``RobotModel`` has it.
     """
-    functions = core_function(inverse_dynamics), core_function(friction)
-    pose, jacobian = (None if each is None else core_function(each) for each in tip)
-    return core.Arm(joints, *functions, NonFiniteValue, pose, jacobian, reach, coupling)
+    if isinstance(inverse_dynamics, LoadedLibrary):
+        return core.Arm(inverse_dynamics.library, inverse_dynamics.load)
+    return core.Arm(joints, inverse_dynamics, friction, NonFiniteValue, *tip, reach, coupling)
 
 
 def core_law(law: ControlLaw) -> Any:

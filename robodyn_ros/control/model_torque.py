@@ -10,9 +10,9 @@ from typing import Literal, get_args
 import numpy as np
 
 from robodyn_ros.compiled import CompiledModel, compile_model
-from robodyn_ros.compiled.symbolic.kernel import KernelName
+from robodyn_ros.compiled.c.shared import MODEL_KERNELS
 from robodyn_ros.compiled.verification import check_functions, largest_difference
-from robodyn_ros.control.core_binding import CompiledFunction
+from robodyn_ros.control.core_binding import LoadedLibrary
 from robodyn_ros.control.law import Friction, InverseDynamics, OfPosition, Terms
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.dynamics import (
@@ -30,12 +30,6 @@ from robodyn_ros.spatial import FloatArray
 Algorithm = Literal['compiled', 'newton_euler', 'kane']
 # Fast enough for a control cycle, the fastest first.
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
-_KERNELS: tuple[KernelName, ...] = (
-    'inverse_dynamics',
-    'directed_friction_torque',
-    'forward_kinematics',
-    'jacobian',
-)
 
 
 def why_not_compiled(error: Exception) -> str:
@@ -77,7 +71,7 @@ class RigidBodyTorque:
         try:
             compiled = compile_model(
                 model,
-                kernels=_KERNELS,
+                kernels=MODEL_KERNELS,
                 runtime=('gravity', 'payload'),
                 payload_links=links,
             )
@@ -134,9 +128,7 @@ class RigidBodyTorque:
         """Return the inverse dynamics of the arm under another payload or gravity."""
         if self._compiled is not None:
             compiled = self._compiled.with_model(model)
-            return CompiledFunction(
-                compiled.inverse_dynamics, compiled.machine_code('inverse_dynamics')
-            )
+            return LoadedLibrary(compiled.inverse_dynamics, *compiled.library())
         method: Method = 'newton_euler' if self.algorithm == 'compiled' else self.algorithm
         return partial(inverse_dynamics, model, method=method)
 
@@ -144,24 +136,17 @@ class RigidBodyTorque:
         """Return the arm's friction torque, which does not depend on payload and gravity."""
         if self._compiled is None:
             return partial(friction_of, model)
-        compiled = self._compiled
-        return CompiledFunction(
-            compiled.directed_friction_torque, compiled.machine_code('directed_friction_torque')
-        )
+        return self._compiled.directed_friction_torque
 
     def forward_kinematics(self, model: RobotModel) -> OfPosition:
         """Return the tip's pose as a function of positions."""
         if self._compiled is None:
             return partial(forward_kinematics, model)
-        code = self._compiled.machine_code('forward_kinematics')
-        return CompiledFunction(self._compiled.forward_kinematics, code)
+        return self._compiled.forward_kinematics
 
     def jacobian(self, model: RobotModel) -> OfPosition:
         """Return the tip's Jacobian as a function of positions."""
-        if self._compiled is None:
-            return partial(jacobian, model)
-        code = self._compiled.machine_code('jacobian')
-        return CompiledFunction(self._compiled.jacobian, code)
+        return partial(jacobian, model) if self._compiled is None else self._compiled.jacobian
 
 
 @dataclass(frozen=True, eq=False)

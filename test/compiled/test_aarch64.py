@@ -1,19 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Exported C and the kernels of the extension module on ARM, under an emulator."""
+"""Exported C and the kernels that Python calls on ARM, under an emulator."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
-from importlib.resources import files
 
 import numpy as np
 import pytest
 from compiled_arms import core, identified_arm, public_arm, random_arm, states
 
 import robodyn_ros as rd
-from robodyn_ros.compiled import EXPORTED, export_c
-from robodyn_ros.compiled.c.extension import kernel_source
+from robodyn_ros.compiled import KERNELS, export_c
+from robodyn_ros.compiled.c.library import library_source
 from robodyn_ros.compiled.symbolic.kernels import build_kernel
 from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
 
@@ -49,7 +48,7 @@ def run_on_arm(sources, flags, program):
     ids=['panda', 'prismatic', 'identified'],
 )
 def test_self_test_of_exported_c_passes(arm, tmp_path):
-    _, source, test = export_c(arm, tmp_path, kernels=EXPORTED)
+    _, source, test = export_c(arm, tmp_path, kernels=KERNELS)
     assert 'all results agree' in run_on_arm([source, test], STRICT, tmp_path / 'program')
 
 
@@ -90,9 +89,8 @@ def test_kernels_of_all_functions_give_what_numpy_gives(name, tmp_path):
 def driver(run_time, arm, names):
     """Return a program that compares kernels, one sample and many, with the core's results."""
     kernels = [build_kernel(name, run_time) for name in names]
-    vectors = files('robodyn_ros.compiled.c').joinpath('vectors.h').read_text(encoding='utf-8')
     given = states(arm, COUNT)
-    parts = [vectors, kernel_source(kernels), '#include <stdio.h>']
+    parts = [library_source(kernels), '#include <stdio.h>']
     parts.append(table('parameters', run_time.values(arm)))
     read = {key for kernel in kernels for key, _ in kernel.inputs}
     parts += [table(f'in_{key}', given[key]) for key in sorted(read)]

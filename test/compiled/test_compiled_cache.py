@@ -12,7 +12,7 @@ from robots import two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.compiled import compile_model
-from robodyn_ros.compiled.c import cache, extension
+from robodyn_ros.compiled.c import cache, library
 from robodyn_ros.compiled.c.cache import RefusedCacheEntry
 from robodyn_ros.errors import NoBackend
 
@@ -146,9 +146,9 @@ def arm():
 def compilations(monkeypatch):
     """Return a list that grows by one with every run of the compiler."""
     runs = []
-    original = extension.compiled_module
+    original = library.compiled_library
     monkeypatch.setattr(
-        extension, 'compiled_module', lambda kernels: (runs.append(1), original(kernels))[1]
+        library, 'compiled_library', lambda kernels: (runs.append(1), original(kernels))[1]
     )
     return runs
 

@@ -28,12 +28,12 @@ from robots import public_urdfs, random_chain, two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.compiled import KERNELS, RIGID_BODY, compile_model
-from robodyn_ros.compiled.c import extension
+from robodyn_ros.compiled.c import library
 from robodyn_ros.compiled.symbolic import articulated_bodies
 from robodyn_ros.compiled.symbolic.arm import symbolic_arm
 from robodyn_ros.compiled.symbolic.equivalent_inertias import EquivalentInertias
 from robodyn_ros.compiled.symbolic.expression import Graph, evaluated
-from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, FRICTION_KERNELS, build_kernel
+from robodyn_ros.compiled.symbolic.kernels import KINDS, build_kernel
 from robodyn_ros.compiled.symbolic.rigid_body import mass_matrix_from_base
 from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
 from robodyn_ros.description.urdf import description_of_urdf
@@ -49,6 +49,7 @@ DERIVATIVES = (
 QUICK = ('inverse_dynamics', 'coriolis_matrix', 'forward_dynamics', 'jacobian', 'base_regressor')
 """Compiled in the quick tests: enough for all that calls do."""
 OF_TORQUE = ('forward_dynamics', 'forward_dynamics_derivatives', 'linearization')
+FRICTION_KERNELS = [name for name in KERNELS if 'friction' in name]
 
 
 @pytest.fixture(scope='module', autouse=True)
@@ -510,10 +511,10 @@ def test_functions_that_were_not_compiled_say_so(small):
 def test_functions_that_nobody_named_are_compiled_when_they_are_read(small, monkeypatch):
     arm, _ = small
     made = []
-    original = extension.compiled_module
+    original = library.compiled_library
     monkeypatch.setattr(
-        extension,
-        'compiled_module',
+        library,
+        'compiled_library',
         lambda kernels: (made.append([k.name for k in kernels]), original(kernels))[1],
     )
     arm = arm.with_gravity((0.0, -9.0, 1.0))
@@ -558,7 +559,7 @@ def test_functions_carry_signature_and_docstring(small):
     assert list(inspect.signature(torque).parameters) == ['q', 'qd', 'qdd', 'out', 'tip_wrench']
     assert list(inspect.signature(compiled.mass_matrix).parameters) == ['q', 'out']
     for name in KERNELS:
-        assert getattr(compiled, name).__doc__ == DESCRIPTIONS[name]
+        assert getattr(compiled, name).__doc__ == KINDS[name].description
 
 
 def test_compiled_model_pickles_compares_by_value_and_prints_in_one_line(small):
@@ -580,14 +581,14 @@ def test_compiled_model_pickles_compares_by_value_and_prints_in_one_line(small):
 
 @needs_compiler
 def test_names_from_the_description_never_enter_the_code():
-    from robodyn_ros.compiled.c.extension import extension_source
+    from robodyn_ros.compiled.c.library import library_source
 
     text = two_link_urdf().replace('joint1', 'INJECTED */ x').replace('link2', 'INJECTED "')
     text = text.replace('INJECTED "', 'INJECTED &quot;')
     arm = rd.RobotModel.from_urdf(text)
     assert 'INJECTED' in ' '.join(arm.joint_names)
     kernels = [build_kernel(name, RunTime.of(arm, ('payload',))) for name in KERNELS]
-    assert 'INJECTED' not in extension_source(kernels)
+    assert 'INJECTED' not in library_source(kernels)
     np.testing.assert_allclose(
         compile_model(arm, kernels=['gravity_torque']).gravity_torque([0.1, 0.2]),
         rd.gravity_torque(arm, [0.1, 0.2]),

@@ -24,7 +24,7 @@ from robots import two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros.compiled import compile_model
-from robodyn_ros.compiled.c import compiler, extension
+from robodyn_ros.compiled.c import compiler, library
 from robodyn_ros.compiled.verification import largest_difference
 from robodyn_ros.errors import NoBackend
 
@@ -112,9 +112,9 @@ def test_messages_do_not_depend_on_the_locale(monkeypatch, tmp_path):
 
 
 def test_noise_of_a_preloaded_library_does_not_change_the_cache_s_key(monkeypatch, tmp_path):
-    before = extension.build_identity()
+    before = library.build_identity()
     monkeypatch.setenv('LD_PRELOAD', '/no/such/library.so')
-    assert extension.build_identity() == before
+    assert library.build_identity() == before
 
 
 # --- how long it takes -------------------------------------------------------------------------
@@ -154,15 +154,13 @@ def test_compiler_that_does_not_say_its_version_is_ended_with_what_it_started(
 
 
 def test_compiler_that_does_not_end_is_asked_once_and_ended(arm, monkeypatch, tmp_path):
-    monkeypatch.setattr(extension, '_LONGEST_COMPILATION', 0.5)
-    monkeypatch.setattr(extension, '_LONGEST_PER_OPERATION', 0.0)
+    monkeypatch.setattr(library, '_LONGEST_COMPILATION', 0.5)
+    monkeypatch.setattr(library, '_LONGEST_PER_OPERATION', 0.0)
     command, file = hanging(tmp_path, only_to_compile=True)
     monkeypatch.setenv('CC', command)
     runs = []
-    output_of = extension.output_of
-    monkeypatch.setattr(
-        extension, 'output_of', lambda *args: (runs.append(1), output_of(*args))[1]
-    )
+    output_of = library.output_of
+    monkeypatch.setattr(library, 'output_of', lambda *args: (runs.append(1), output_of(*args))[1])
     with pytest.raises(NoBackend, match='no end after'):
         compiled(arm)
     assert until_ended(int(file.read_text()))
@@ -304,7 +302,7 @@ def test_output_that_is_no_module_of_ours_is_a_reason_and_not_kept(
 
 
 def test_code_that_crashes_is_not_kept(tmp_path, directory):
-    crash = (r'( out\[0\]\[0\] = )(.*);', r'\g<1>*(volatile double *)0;')
+    crash = (r'( tau\[0\] = )(.*);', r'\g<1>*(volatile double *)0;')
     code = (
         'import numpy as np, robodyn_ros as rd, sys\n'
         f'sys.path.insert(0, {str(Path(__file__).parents[1] / "support")!r})\n'

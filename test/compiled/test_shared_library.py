@@ -39,11 +39,11 @@ class Library:
 
     def __init__(self, arm, folder, **options):
         self.path, self.source, self.header = export_shared(arm, folder, **options)
-        function = ctypes.CDLL(str(self.path)).robodyn_model_v3
+        function = ctypes.CDLL(str(self.path)).robodyn_model_v4
         function.restype = ctypes.POINTER(SharedModel)
         self.model = function().contents
         self.load = np.empty(self.model.load_size)
-        assert self.carry() == 0
+        assert self.carry() is None
 
     def carry(self, payload=None, gravity=None):
         given = None
@@ -53,11 +53,11 @@ class Library:
                 SharedPayload(payload.mass, (*payload.center_of_mass,), (*inertia,))
             )
         wanted = None if gravity is None else _pointer(np.array(gravity, dtype=float))
-        return self.model.make_load(given, wanted, _pointer(self.load))
+        return self.model.make_load(given, wanted, _pointer(self.load)).element
 
     def __call__(self, name, size, *inputs, is_loaded=True):
         result = np.empty(size)
-        given = [_pointer(np.array(each)) for each in inputs]
+        given = [each if isinstance(each, int) else _pointer(np.array(each)) for each in inputs]
         first = [_pointer(self.load)] if is_loaded else []
         getattr(self.model, name)(*first, *given, _pointer(result))
         return result
@@ -85,10 +85,10 @@ def test_every_function_gives_what_the_core_does_under_every_load(arm, tmp_path)
     for carried, gravity in loads:
         loaded = arm if carried is None else arm.with_payload(carried)
         loaded = loaded if gravity is None else loaded.with_gravity(gravity)
-        assert library.carry(carried, gravity) == 0
+        assert library.carry(carried, gravity) is None
         for q, qd, qdd in zip(*random_states(arm, 5, seed=1)):
             torque = rd.inverse_dynamics(loaded, q, qd, qdd)
-            assert_same(library('inverse_dynamics', n, q, qd, qdd), torque)
+            assert_same(library('inverse_dynamics', n, 1, q, qd, qdd), torque)
             assert_same(library('gravity_torque', n, q), rd.gravity_torque(loaded, q))
             assert_same(library('mass_matrix', (n, n), q), rd.mass_matrix(loaded, q))
     for q, qd, qdd in zip(*random_states(arm, 5, seed=2)):
@@ -96,9 +96,15 @@ def test_every_function_gives_what_the_core_does_under_every_load(arm, tmp_path)
         direction = np.tanh(drive_velocity(arm, qd) / 0.03)
         library.model.friction_torque(*map(_pointer, (qd, direction, qdd, result)))
         assert_same(result, smooth_friction_torque(arm, 0.03, qd, qdd))
-        assert_same(library('jacobian', (6, n), q, is_loaded=False), rd.jacobian(arm, q))
-        pose = library('forward_kinematics', (4, 4), q, is_loaded=False)
+        assert_same(library('jacobian', (6, n), 0, q, is_loaded=False), rd.jacobian(arm, q))
+        pose = library('forward_kinematics', (4, 4), 0, q, is_loaded=False)
         assert_same(pose, rd.forward_kinematics(arm, q))
+
+
+def test_rows_are_those_of_one_state_each(tmp_path):
+    arm = public_arm('panda')
+    library, states = Library(arm, tmp_path), random_states(arm, 5, seed=4)
+    assert_same(library('inverse_dynamics', (5, 7), 5, *states), rd.inverse_dynamics(arm, *states))
 
 
 def test_torques_are_those_of_pinocchio(tmp_path):
@@ -111,24 +117,45 @@ def test_torques_are_those_of_pinocchio(tmp_path):
     library = Library(arm, tmp_path)
     for q, qd, qdd in zip(*random_states(arm, 5, seed=3)):
         expected = pinocchio.rnea(theirs, data, q, qd, qdd)
-        assert_same(library('inverse_dynamics', arm.n, q, qd, qdd), expected)
+        assert_same(library('inverse_dynamics', arm.n, 1, q, qd, qdd), expected)
 
 
 def test_it_says_whose_model_it_is(tmp_path):
     arm = public_arm('panda')
     model = Library(arm, tmp_path, generator='the test').model
-    assert (model.abi, model.joints, model.generator) == (3, 7, b'the test')
+    assert (model.abi, model.joints, model.generator) == (4, 7, b'the test')
     assert tuple(model.joint_names[k].decode() for k in range(7)) == arm.joint_names
-    assert (model.base_link.decode(), model.tip_link.decode()) == (arm.base_link, arm.tip_link)
+    assert (model.base_link.decode(), model.tips) == (arm.base_link, 1)
+    assert model.tip_links[0].decode() == arm.tip_link
     assert model.kinematics.decode() == kinematics_digest(arm)
     assert [model.effort_limits[k] for k in range(7)] == arm.effort_limits.tolist()
     assert [model.velocity_limits[k] for k in range(7)] == arm.velocity_limits.tolist()
     assert [model.position_limits[k] for k in range(14)] == arm.position_limits.ravel().tolist()
     assert [model.gravity[k] for k in range(3)] == [0.0, 0.0, -9.81]
-    moving, reach = arm.inertial_parameters[:, 9].sum(), np.abs([arm.dh.a, arm.dh.d]).sum()
-    assert model.strongest_gravity == 50.0
-    assert model.heaviest_payload == pytest.approx(max(100.0, 10.0 * moving))
-    assert model.largest_payload == pytest.approx(max(1.0, reach))
+
+
+def test_it_says_which_of_a_load_s_numbers_are_in_another_unit(tmp_path):
+    arm = public_arm('panda')
+    library = Library(arm, tmp_path)
+    before = library.load.copy()
+    heaviest = max(100.0, 10.0 * arm.inertial_parameters[:, 9].sum())
+    largest = max(1.0, np.abs([arm.dh.a, arm.dh.d]).sum())
+    wide = (4.0 * largest**2, 0, 0, 4.0 * largest**2, 0, 4.0 * largest**2)
+    for payload, gravity, element, value, limit in (
+        ((1.0, (0, 0, 0), 6 * (0,)), (30, 0, 40.5), b'gravity strength', 50.401, 50.0),
+        ((1e4, (0, 0, 0), 6 * (0,)), (0, 0, 0), b'payload mass', 1e4, heaviest),
+        ((1.0, (0, 0, 0), wide), (0, 0, 0), b'payload radius of gyration', 2 * largest, largest),
+        ((1.0, (0, 9, 12), 6 * (0,)), (0, 0, 0),
+         b'payload centre of mass, distance from the link', 15.0, largest),
+    ):  # fmt: skip
+        refused = library.model.make_load(
+            ctypes.byref(SharedPayload(*payload)),
+            _pointer(np.array(gravity, dtype=float)),
+            _pointer(library.load),
+        )
+        assert refused.element == element
+        assert (refused.value, refused.limit) == pytest.approx((value, limit), rel=1e-4)
+    np.testing.assert_array_equal(library.load, before)
 
 
 def test_its_reach_is_farther_than_any_position_and_that_of_a_straight_arm_at_most(tmp_path):
@@ -166,7 +193,8 @@ def test_a_load_that_no_body_is_is_refused_and_the_old_one_stays(payload, gravit
     before = library.load.copy()
     wanted = None if gravity is None else _pointer(np.array(gravity))
     given = SharedPayload(*payload)
-    assert library.model.make_load(ctypes.byref(given), wanted, _pointer(library.load)) == -1
+    refused = library.model.make_load(ctypes.byref(given), wanted, _pointer(library.load))
+    assert refused.element is not None
     np.testing.assert_array_equal(library.load, before)
 
 
@@ -174,7 +202,8 @@ def test_no_mass_is_no_load_wherever_it_is(tmp_path):
     library = Library(rd.RobotModel.from_urdf(two_link_urdf()), tmp_path)
     before = library.load.copy()
     nothing = SharedPayload(0.0, (1e200, 0.0, 1e200), 6 * (0.0,))
-    assert library.model.make_load(ctypes.byref(nothing), None, _pointer(library.load)) == 0
+    refused = library.model.make_load(ctypes.byref(nothing), None, _pointer(library.load))
+    assert refused.element is None
     np.testing.assert_array_equal(library.load, before)
 
 
@@ -187,7 +216,7 @@ def test_names_of_the_urdf_stay_out_of_the_source(tmp_path):
     for word in ('system', 'HOSTILE'):
         assert word not in library.source.read_text()
     assert library.model.joint_names[0].decode() == hostile
-    assert library.model.tip_link.decode() == arm.tip_link
+    assert library.model.tip_links[0].decode() == arm.tip_link
 
 
 def test_its_one_symbol_has_the_version_in_its_name(tmp_path):
@@ -197,7 +226,7 @@ def test_its_one_symbol_has_the_version_in_its_name(tmp_path):
     said = subprocess.run(
         ['nm', '-D', '--defined-only', library.path], capture_output=True, text=True, check=True
     ).stdout
-    assert re.findall(r' T (\w+)', said) == ['robodyn_model_v3']
+    assert re.findall(r' T (\w+)', said) == ['robodyn_model_v4']
     header = files('robodyn_ros.compiled.c').joinpath('robodyn_model.h').read_text()
     assert int(re.search(r'define ROBODYN_MODEL_ABI (\d+)', header)[1]) == library.model.abi
     assert shared.SYMBOL == re.search(r'SYMBOL "(\w+)"', header)[1]

@@ -244,14 +244,14 @@ def test_load_is_carried_before_the_next_slow_state_comes():
     arm = enabled(state_timeout=0.5)
     arm.run(2.0, period=0.2)
     arm.watch(0.17)
-    arm.pipeline.change_model(lambda q, qd, qdd: 1.5 * inverse_dynamics(q, qd, qdd))
+    arm.pipeline.change_load(lambda q, qd, qdd: 1.5 * inverse_dynamics(q, qd, qdd))
     assert arm.watch(0.02)[0].torque == pytest.approx(1.5 * GRAVITY)
 
 
 def test_torque_that_the_rate_limit_holds_back_goes_on_between_states():
     arm = enabled(torque_rate_limits=np.array([100.0, 100.0]))
     arm.run(1.0, period=0.02)
-    arm.pipeline.change_model(lambda q, qd, qdd: 1.5 * inverse_dynamics(q, qd, qdd))
+    arm.pipeline.change_load(lambda q, qd, qdd: 1.5 * inverse_dynamics(q, qd, qdd))
     arm.now += 0.02
     first = arm.receive(Q)
     assert first.rate_limited.all()
@@ -364,7 +364,7 @@ def test_hold_on_a_stale_state_has_no_feedback():
 def test_load_that_is_set_while_states_are_stale_is_carried_where_the_brake_ends():
     arm = following(**NO_RATE_LIMIT)
     held = [command.torque for command in arm.watch(0.9) if command][-1]
-    arm.pipeline.change_model(lambda *state: 1.5 * inverse_dynamics(*state))
+    arm.pipeline.change_load(lambda *state: 1.5 * inverse_dynamics(*state))
     carried = [command.torque for command in arm.watch(0.05) if command][-1]
     assert carried == pytest.approx(1.5 * held)
 

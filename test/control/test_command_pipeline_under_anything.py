@@ -248,7 +248,7 @@ class Witness:
             self.turn(event[1])
         elif kind == 'model':
             self.law = replace(self.law, inverse_dynamics=self.kind.under(event[1]))
-            arm.pipeline.change_model(self.law.inverse_dynamics)
+            arm.pipeline.change_load(self.law.inverse_dynamics)
         elif kind == 'state':
             _, elapsed, position, velocity, at, age, names = event
             self.wait(elapsed)

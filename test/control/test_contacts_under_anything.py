@@ -100,7 +100,7 @@ def test_estimates_stay_finite_and_contacts_begin_and_end_by_turns(given, sequen
             watched.reset()
         elif what == 'load':
             load = 1 - load
-            watched.change_model(ARMS[load], DYNAMICS[load], TORQUE.friction(ARMS[load]))
+            watched.change_load(ARMS[load], DYNAMICS[load], TORQUE.friction(ARMS[load]))
         elif what == 'timeout':
             watched.observer.change_longest(0.5)
         if what in ('reset', 'load'):
@@ -213,7 +213,7 @@ def test_an_error_of_the_model_is_a_sample_that_never_came():
     for k in range(10):
         watched.update(MeasuredState(zero, zero, PERIOD * k), zero, LAW)
     before = watched.torque
-    watched.change_model(ARMS[0], refusing, TORQUE.friction(ARMS[0]))
+    watched.change_load(ARMS[0], refusing, TORQUE.friction(ARMS[0]))
     for k in range(10, 20):
         assert watched.update(MeasuredState(zero, zero, PERIOD * k), zero, LAW) is None
     assert watched.observer.skipped == 9

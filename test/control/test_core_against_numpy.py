@@ -210,7 +210,7 @@ def test_commands_of_laws_in_transition_are_those_of_their_coefficients_within_t
                 pass
         if is_loaded and k == 1 and pipeline.state is not None:
             blend = 0.0
-            pipeline.change_model(kind.under(2.0))
+            pipeline.change_load(kind.under(2.0))
     for _ in range(25):
         cycle()
 

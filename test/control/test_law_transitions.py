@@ -91,9 +91,9 @@ def test_another_model_fades_in_where_no_rate_limit_protects_from_a_step():
     arm = enabled(ramp_time=0.5, **NO_RATE_LIMIT)
     arm.run(0.1, Q)
 
-    arm.pipeline.change_model(carrying(2.0))
+    arm.pipeline.change_load(carrying(2.0))
     assert arm.run(0.251, Q)[-1].torque == pytest.approx(1.5 * GRAVITY)
-    arm.pipeline.change_model(carrying(1.2))  # waits for its turn
+    arm.pipeline.change_load(carrying(1.2))  # waits for its turn
     assert arm.run(0.250, Q)[-1].torque == pytest.approx(2.0 * GRAVITY)
     assert arm.run(0.250, Q)[-1].torque == pytest.approx(1.6 * GRAVITY, rel=0.01)
     assert arm.run(0.500, Q)[-1].torque == pytest.approx(1.2 * GRAVITY)
@@ -102,8 +102,8 @@ def test_another_model_fades_in_where_no_rate_limit_protects_from_a_step():
 def test_load_that_was_replaced_before_it_began_is_never_carried():
     arm = enabled(ramp_time=0.5, **NO_RATE_LIMIT)
     arm.run(0.1, Q)
-    arm.pipeline.change_model(carrying(2.0))
-    arm.pipeline.change_model(inverse_dynamics)
+    arm.pipeline.change_load(carrying(2.0))
+    arm.pipeline.change_load(inverse_dynamics)
     for command in arm.run(1.2, Q):
         assert command.torque == pytest.approx(GRAVITY)
 
@@ -112,14 +112,14 @@ def test_load_that_waits_is_forgotten_when_another_takes_effect_at_once():
     arm = enabled(ramp_time=0.5, **NO_RATE_LIMIT)
     for times in (2.0, 1.2):
         arm.run(0.05)
-        arm.pipeline.change_model(carrying(times))
+        arm.pipeline.change_load(carrying(times))
     arm.run(0.05)
     unlimited = arm.pipeline.settings
     arm.pipeline.settings = replace(unlimited, torque_rate_limits=np.array([1000.0, 1000.0]))
-    arm.pipeline.change_model(inverse_dynamics)
+    arm.pipeline.change_load(inverse_dynamics)
     assert arm.run(0.6, Q)[-1].torque == pytest.approx(GRAVITY)
     arm.pipeline.settings = unlimited
-    arm.pipeline.change_model(carrying(1.1))
+    arm.pipeline.change_load(carrying(1.1))
     assert arm.run(1.2, Q)[-1].torque == pytest.approx(1.1 * GRAVITY)
 
 
@@ -320,7 +320,7 @@ def test_arm_at_rest_has_nothing_to_brake():
 def test_load_that_fades_in_is_carried_whole_before_the_arm_counts_as_stopped():
     arm = enabled('gravity_compensation', ramp_time=0.5, **NO_RATE_LIMIT)
     arm.run(0.1)
-    arm.pipeline.change_model(carrying(2.0))
+    arm.pipeline.change_load(carrying(2.0))
     arm.run(0.1)
     arm.pipeline.begin_stop()
     assert not arm.pipeline.has_stopped

@@ -112,7 +112,7 @@ class ArmInMotion:
                 self.pipeline.change_law(self.law(self.choice, self.payload))
             else:
                 self.payload = event[1]
-                self.pipeline.change_model(self.law(self.choice, self.payload).inverse_dynamics)
+                self.pipeline.change_load(self.law(self.choice, self.payload).inverse_dynamics)
             self.active.append((self.choice, self.payload))
             # Another model may have to wait for one that is fading in.
             self.since = self.now

@@ -171,7 +171,7 @@ def test_torque_that_goes_wrong_while_it_runs_is_replaced(stack):
     check_torque(configured)
     assert configured.torque.algorithm == 'compiled'
     right = configured.pipeline.law.inverse_dynamics
-    configured.pipeline.change_model(lambda *state: 1.01 * right(*state))
+    configured.pipeline.change_load(lambda *state: 1.01 * right(*state))
     before = step(configured, 0.0001)
     check_torque(configured)
     assert configured.torque.algorithm == 'newton_euler' and configured.torque.is_fallback

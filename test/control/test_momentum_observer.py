@@ -178,7 +178,7 @@ def test_another_model_begins_anew(two_link):
     for k in range(20):
         found.update(q, zero, held, 0.01 * k)
     assert np.abs(found.torque).max() > 1.0
-    found.change_model(partial(inverse_dynamics, heavy), partial(friction_of, heavy))
+    found.change_load(partial(inverse_dynamics, heavy), partial(friction_of, heavy))
     for k in range(20, 40):
         found.update(q, zero, held, 0.01 * k)
     np.testing.assert_allclose(found.torque, 0.0, atol=1e-9)

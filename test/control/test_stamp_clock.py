@@ -138,7 +138,7 @@ def test_simulated_time_may_run_at_any_pace_but_not_jump(pace):
 @pytest.mark.parametrize('is_simulated, elapsed', [(False, 0.01), (True, 0.03)])
 def test_time_passes_by_the_steady_clock_but_in_simulations(is_simulated, elapsed):
     clock = Clock(is_simulated=is_simulated, ramp_time=0.1, torque_rate_limits=np.full(2, np.inf))
-    clock.core.change_model(core.Function(lambda q, qd, qdd: 0.0 * q + 5.0), False)
+    clock.core.change_load(core_arm(lambda q, qd, qdd: 0.0 * q + 5.0, nothing, 2), False)
     clock.advance(50.0, 100.0)
     clock.core.change_law(core_law(replace(LAW, terms=Terms(gravity=False))))
     clock.advance(50.03, 100.01)

@@ -264,8 +264,7 @@ long replay(const robodyn_model & library, const char * path)
   rd::LawSettings law = law_of(numbers, n);
   rd::Settings settings = settings_of(numbers, n);
   rd::Vector load = robodyn_controllers::first_load(library);
-  rd::CommandPipeline pipeline(
-    robodyn_controllers::core_model(library), load.data(), law, settings);
+  rd::CommandPipeline pipeline(robodyn::core_model(library), load.data(), law, settings);
   Judge judge(n);
   while (!numbers.is_over()) {
     const auto event = static_cast<Event>(numbers.whole());
@@ -300,7 +299,9 @@ long replay(const robodyn_model & library, const char * path)
             {given[1], given[2], given[3]},
             {given[4], given[5], given[6], given[7], given[8], given[9]}};
           const bool is_checked = numbers.flag();
-          if (load.size() != size || library.make_load(&payload, gravity, load.data()) != 0) {
+          if (
+            load.size() != size ||
+            library.make_load(&payload, gravity, load.data()).element != nullptr) {
             std::abort();
           }
           const bool is_taken =
@@ -430,7 +431,7 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
     library.make_load(&payloads[k], nullptr, loads[k].data());
   }
   const rd::Settings settings = settings_of(library, action);
-  const rd::Model model = robodyn_controllers::core_model(library);
+  const rd::Model model = robodyn::core_model(library);
   rd::CommandPipeline pipeline(model, loads[0].data(), laws[2], settings);
   rd::ObserverSettings observed;
   observed.gain.assign(n, 30.0);
@@ -480,7 +481,7 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
       const rd::Vector & load = loads[chance.among(3)];
       if (pipeline.overload(load.data()).cause == rd::Cause::none) {
         pipeline.change_load(load.data());
-        observed_model.change(load.data(), 0.0);
+        observed_model.change(model, load.data(), 0.0);
       }
     }
     if (chance.one_in(1000)) {
@@ -508,8 +509,8 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
     const double * const torque = pipeline.torque().data();
     if (observer.update(observed_model, q.data(), qd.data(), torque, given_time)) {
       detector.update(qd.data(), observer.torque().data(), given_time);
-      library.forward_kinematics(q.data(), pose.data());
-      library.jacobian(q.data(), jacobian.data());
+      library.forward_kinematics(0, q.data(), pose.data());
+      library.jacobian(0, q.data(), jacobian.data());
       wrench.update(
         pose.data(), jacobian.data(), point, observer.torque().data(), deviation.data());
     }

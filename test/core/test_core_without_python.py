@@ -39,7 +39,7 @@ pytestmark = pytest.mark.slow  # programs are compiled
 HERE = Path(__file__).parent
 # As replay.cpp numbers them.
 EVENTS = (
-    *('enable', 'disable', 'change_law', 'change_settings', 'change_model', 'follow', 'cancel'),
+    *('enable', 'disable', 'change_law', 'change_settings', 'change_load', 'follow', 'cancel'),
     *('begin_stop', 'react_to_contact', 'continue_from', 'sent', 'step', 'watchdog'),
     'stop_command',
 )
@@ -122,7 +122,7 @@ class Recorder:
             return law_numbers(self.law)
         if name == 'change_settings':
             return settings_numbers(given[0])
-        if name == 'change_model':
+        if name == 'change_load':
             return [*load_numbers(self.load), given[1]]
         if name == 'follow':
             return motion_numbers(given[0])
@@ -319,4 +319,4 @@ def test_a_project_finds_the_installed_core(tmp_path):
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
     assert str(installed) in (build / 'CMakeCache.txt').read_text()
-    assert run(build / 'user').stdout == '1 3\n'
+    assert run(build / 'user').stdout == '1 4\n'

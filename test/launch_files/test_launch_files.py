@@ -34,7 +34,7 @@ from robodyn_ros.ros_parameters import parameters_of as node_parameters
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / 'launch'
-FOR_USERS = ('robodyn', 'simulation', 'demo', 'gazebo', 'mujoco', 'two_arms', 'feedforward')
+FOR_USERS = ('robodyn', 'simulation', 'gazebo', 'mujoco', 'two_arms', 'feedforward')
 MANAGER = 'controller_manager'
 COMMANDED = '<ros2_control name="arm" type="system"><joint name="a"/></ros2_control>'
 TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'
@@ -569,7 +569,7 @@ def test_gazebo_with_the_chained_controller_makes_its_model_where_none_is_given(
     values.launch_configurations['gravity'] = '0 0 -1.625'
     launch_file('gazebo').simulated(values)
     library = ctypes.CDLL(str(path))
-    assert library.robodyn_model_v3 is not None
+    assert library.robodyn_model_v4 is not None
     (source,) = path.parent.glob('*.c')
     assert '-1.625' in source.read_text()
     shutil.rmtree(path.parent)

@@ -60,5 +60,6 @@ def test_only_what_draws_is_imported_for_type_checkers_only():
     for path in (ROOT / 'robodyn_ros').rglob('*.py'):
         for node in ast.walk(ast.parse(path.read_text(encoding='utf-8'))):
             if isinstance(node, ast.If) and 'TYPE_CHECKING' in ast.unparse(node.test):
-                modules = {getattr(each, 'module', '').partition('.')[0] for each in node.body}
+                imports = [each for each in node.body if isinstance(each, ast.ImportFrom)]
+                modules = {str(each.module).partition('.')[0] for each in imports}
                 assert modules <= {'matplotlib', 'markupsafe'}, path

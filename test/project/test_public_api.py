@@ -51,7 +51,7 @@ BaseParameters.regressor(self, q, qd, qdd)
 BaseParameters.text(self, lengths='numbers')
 BaseParameters.to_inertial_parameters(self, values=None)
 BaseParameters.to_rotor_inertia(self, values=None)
-CompiledModel.machine_code(self, name)
+CompiledModel.library(self)
 CompiledModel.with_gravity(self, gravity)
 CompiledModel.with_model(self, model)
 CompiledModel.with_payload(self, payload)
@@ -371,8 +371,7 @@ OPTIONS = {
             'lagrangian_coefficients',
         )
     },
-    'compile_model': {'kernels': rd.compiled.KERNELS, 'runtime': ('gravity', 'payload')},
-    'compiled.export_c': {'kernels': rd.compiled.EXPORTED},
+    'compile_model': {'runtime': ('gravity', 'payload')},
     'BaseParameters.text': {'lengths': ('numbers', 'symbols', 'paper')},
     'DHTable': {'convention': ('modified', 'standard')},
     'Finding': {'level': ('warning', 'info')},

@@ -265,7 +265,7 @@ class Arm:
         """Make the model give no finite torques, or heal it again."""
         self.is_broken = is_broken
         if not isinstance(self.pipeline.law.inverse_dynamics, types.MethodType):
-            self.pipeline.change_model(self._inverse_dynamics)
+            self.pipeline.change_load(self._inverse_dynamics)
 
     def _inverse_dynamics(self, q, qd, qdd):
         return np.full_like(q, np.nan) if self.is_broken else inverse_dynamics(q, qd, qdd)

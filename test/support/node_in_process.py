@@ -19,12 +19,12 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.impl.implementation_singleton import rclpy_implementation
 from rclpy.logging import LoggingSeverity
 
+from robodyn_ros.ros import watchdog
 from robodyn_ros.ros.dynamics.dynamics_node import DynamicsNode
 from robodyn_ros.ros.rclpy_workarounds import fastest_executor
 from robodyn_ros.ros.services import service_process
 from robodyn_ros.ros.shared_memory import SharedMemory
-from robodyn_ros.ros.watchdog import watchdog_process
-from robodyn_ros.ros.watchdog.watchdog_node import WatchdogNode
+from robodyn_ros.ros.watchdog import WatchdogNode, WatchdogProcess
 
 TURN = 0.002  # of each executor [s]
 
@@ -61,7 +61,7 @@ class NodeInProcess(NodeRig):
         self.dynamics_node = None
         self._lines = []
         self._patch = pytest.MonkeyPatch()
-        for module in (service_process, watchdog_process):
+        for module in (service_process, watchdog):
             self._patch.setattr(module, 'ChildProcess', NoProcess)
         self._keep_what_is_logged()
 
@@ -70,7 +70,7 @@ class NodeInProcess(NodeRig):
         arguments = self.arguments(*ros_arguments, **parameters)
         rclpy.init(args=arguments, domain_id=self.domain)
         shared = SharedMemory()
-        self.watchdog = watchdog_process.WatchdogProcess(shared, arguments)
+        self.watchdog = WatchdogProcess(shared, arguments)
         self.services = service_process.ServiceProcess(shared, arguments)
         stop_signal = SimpleNamespace(has_come=False, may_interrupt=contextlib.nullcontext)
         try:

@@ -98,7 +98,7 @@ public:
   // Start again with another load.
   void change_load(const double * load)
   {
-    model_.change(load, 0.0);
+    model_.change(model_.model(), load, 0.0);
     reset();
   }
 
@@ -130,8 +130,8 @@ public:
     for (std::size_t i = 0; i < n_; ++i) {
       deviation_[i] = robodyn::torque_deviation(moving_deviation_[i], coulomb_[i], velocity[i]);
     }
-    library_.forward_kinematics(position, pose_.data());
-    library_.jacobian(position, jacobian_.data());
+    library_.forward_kinematics(0, position, pose_.data());
+    library_.jacobian(0, position, jacobian_.data());
     wrench_.update(
       pose_.data(), jacobian_.data(), point_.data(), observer_.torque().data(),
       deviation_.data());

@@ -56,48 +56,6 @@ inline void check_reaction(const Settings & settings)
   }
 }
 
-// Return the core's model of a library, which must outlive it.
-inline robodyn::Model core_model(const robodyn_model & library)
-{
-  robodyn::Model model;
-  model.joints = static_cast<std::size_t>(library.joints);
-  model.load_size = static_cast<std::size_t>(library.load_size);
-  model.coupled = static_cast<std::size_t>(library.coupled_drives);
-  model.coupling = library.coupling;
-  model.self = const_cast<robodyn_model *>(&library);  // the core only reads it
-  model.inverse_dynamics = [](
-                             void * self, const double * load, std::size_t rows, const double * q,
-                             const double * qd, const double * qdd, double * tau) {
-    const auto & arm = *static_cast<const robodyn_model *>(self);
-    const auto n = static_cast<std::size_t>(arm.joints);
-    for (std::size_t at = 0; at < rows * n; at += n) {
-      arm.inverse_dynamics(load, q + at, qd + at, qdd + at, tau + at);
-    }
-    return true;
-  };
-  model.mass_matrix = [](void * self, const double * load, const double * q, double * mass) {
-    static_cast<const robodyn_model *>(self)->mass_matrix(load, q, mass);
-    return true;
-  };
-  model.friction_torque = [](
-                            void * self, const double * qd, const double * direction,
-                            const double * rigid_torque, double * tau) {
-    const auto & arm = *static_cast<const robodyn_model *>(self);
-    arm.friction_torque(qd, direction, rigid_torque, tau);
-    return true;
-  };
-  model.forward_kinematics = [](void * self, const double * q, double * pose) {
-    static_cast<const robodyn_model *>(self)->forward_kinematics(q, pose);
-    return true;
-  };
-  model.jacobian = [](void * self, const double * q, double * jacobian) {
-    static_cast<const robodyn_model *>(self)->jacobian(q, jacobian);
-    return true;
-  };
-  model.reach = library.reach;
-  return model;
-}
-
 // Return the load of no payload under the library's own gravity.
 inline Vector first_load(const robodyn_model & library)
 {
@@ -114,33 +72,14 @@ inline std::string checked_load(
   if (gravity.size() != 3) {
     return "gravity: " + std::to_string(gravity.size()) + " numbers; allowed: 3";
   }
-  const double strength = std::hypot(gravity[0], gravity[1], gravity[2]);
-  if (!(strength <= model.strongest_gravity)) {
-    return "gravity strength: " + std::to_string(strength) + " m/s^2; allowed: at most " +
-           std::to_string(model.strongest_gravity) + " m/s^2";
-  }
-  if (!(payload.mass <= model.heaviest_payload)) {
-    return "payload mass: " + std::to_string(payload.mass) + " kg; allowed: at most " +
-           std::to_string(model.heaviest_payload) + " kg";
-  }
-  const double largest = model.largest_payload;
-  double moments[3];
-  robodyn_principal_moments(payload.inertia, moments);
-  const double radius = std::sqrt(std::fmax(moments[2], 0.0) / payload.mass);
-  if (payload.mass > 0.0 && !(radius <= largest)) {
-    return "payload radius of gyration: " + std::to_string(radius) + " m; allowed: at most " +
-           std::to_string(largest) + " m: inertia is in kg m2, about the centre of mass";
-  }
-  const double * const c = payload.center_of_mass;
-  const double distance = std::hypot(c[0], c[1], c[2]);
-  if (payload.mass > 0.0 && !(distance <= largest)) {
-    return "payload centre of mass, distance from the link: " + std::to_string(distance) +
-           " m; allowed: at most " + std::to_string(largest) + " m";
-  }
-  if (model.make_load(&payload, gravity.data(), load.data()) != 0) {
-    return "payload; allowed: finite numbers, an inertia that a body of this mass has";
-  }
-  return "";
+  const robodyn_refusal refused = model.make_load(&payload, gravity.data(), load.data());
+  if (refused.element == nullptr) { return ""; }
+  const auto number = [&refused](double each) {
+    return std::to_string(each) + " " + refused.unit;
+  };
+  const std::string limit = refused.unit == nullptr ? "" : "at most " + number(refused.limit);
+  return refused.element + (refused.unit == nullptr ? "" : ": " + number(refused.value)) +
+         "; allowed: " + limit + refused.allowed;
 }
 
 // Return why a target of the tip is refused, in words; empty: it is not.
@@ -346,7 +285,7 @@ public:
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return kNotConfigured; }
-    const std::string tip = arm_->model->tip_link;
+    const std::string tip = arm_->model->tip_links[0];
     if (!link.empty() && link != tip) {
       return "payload link '" + link + "'; allowed: '" + tip + "'";
     }
@@ -424,7 +363,8 @@ public:
     if (!(std::fabs(length - 1.0) <= robodyn::kQuaternionTolerance)) {
       return "orientation of length " + std::to_string(length) + "; allowed: 1, within 0.001";
     }
-    const double reach = robodyn::reach_of(core_model(*arm_->model), arm_->asked.law.tip_point);
+    const double reach =
+      robodyn::reach_of(robodyn::core_model(*arm_->model), arm_->asked.law.tip_point);
     if (!robodyn::is_within(reach, position)) {
       const double distance = std::hypot(position[0], position[1], position[2]);
       return "distance from the base link: " + std::to_string(distance) +
@@ -469,10 +409,11 @@ private:
       const Vector & scales)
     : model(std::move(given)),
       n(static_cast<std::size_t>(model->joints)),
-      pipeline(core_model(*model), first_load(*model).data(), settings.law, settings.safety),
+      pipeline(
+        robodyn::core_model(*model), first_load(*model).data(), settings.law, settings.safety),
       watch(
-        *model, core_model(*model), first_load(*model).data(), settings.contacts, settings.law,
-        settings.safety),
+        *model, robodyn::core_model(*model), first_load(*model).data(), settings.contacts,
+        settings.law, settings.safety),
       asked(settings),
       law(settings.law),
       on_contact(settings.on_contact),

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Straight-line expressions as C: an extension module, or portable C99."""
+"""Straight-line expressions as C: a library that Python calls, or portable C99."""

@@ -25,7 +25,7 @@ from typing import Literal
 from robodyn_ros.errors import NoBackend, Phrase
 
 VERSION_TIMEOUT = 10.0  # that it is given to say which it is: a few milliseconds everywhere [s]
-WANTED = 'a compiler that works, with Python.h; NumPy computes the same without'
+WANTED = 'a compiler that works; NumPy computes the same without'
 
 _END_TIMEOUT = 1.0  # that the kernel is given to end a killed process [s]
 _LOOK_PERIOD = 0.01  # between looks at whether it has ended [s]

@@ -12,24 +12,15 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
-from robodyn_ros.compiled.c.source import input_name, straight_line
-from robodyn_ros.compiled.symbolic.kernel import EXPORTED, USUAL, ExportedName, Kernel
-from robodyn_ros.compiled.symbolic.kernels import DESCRIPTIONS, build_kernel
+from robodyn_ros.compiled.c.source import kernel_function, kernel_signature, sized_results
+from robodyn_ros.compiled.symbolic.kernel import Kernel
+from robodyn_ros.compiled.symbolic.kernels import KINDS, USUAL, build_kernel, checked_kernels
 from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
-from robodyn_ros.compiled.verification import REFERENCES
-from robodyn_ros.dynamics import (
-    forward_dynamics,
-    forward_dynamics_derivatives,
-    friction_torque,
-    inverse_dynamics,
-    linearization,
-    mass_matrix,
-    smooth_friction_torque,
-)
+from robodyn_ros.compiled.verification import as_tuple, random_states
+from robodyn_ros.dynamics import mass_matrix
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray
@@ -38,9 +29,7 @@ _STATES = 5
 _SEED = 1
 _TOLERANCE = 1e-9
 _ROUNDING = 1e-14
-_WIDTH = 0.01  # rad/s or m/s
 _RETURNS = ' Returns 0, or -1 without inertia.'
-_OF_TORQUE = ('forward_dynamics', 'forward_dynamics_derivatives', 'linearization')
 
 
 def export_c(
@@ -48,7 +37,7 @@ def export_c(
     folder: str | Path,
     *,
     name: str = 'arm',
-    kernels: Sequence[ExportedName] = USUAL,
+    kernels: Sequence[str] = USUAL,
 ) -> list[Path]:
     """
     Write a header, a source and a self-test with reference values; return their paths.
@@ -61,7 +50,7 @@ def export_c(
     name : str
         Of the files, and what the functions' names begin with: a C identifier in lower case.
     kernels : sequence of str
-        Of ``EXPORTED``; ``USUAL`` where not given.
+        Of ``KERNELS``; ``USUAL`` where not given.
 
     Raises
     ------
@@ -69,9 +58,7 @@ def export_c(
     OSError
     """
     checked_model(model)
-    for kernel in kernels:
-        if kernel not in EXPORTED:
-            raise InvalidArgument('argument kernels', kernel, ', '.join(map(repr, EXPORTED)))
+    kernels = checked_kernels(kernels)
     built = [build_kernel(kernel, RunTime.of(model, ())) for kernel in kernels]
     kinds = ''.join('P' if prismatic else 'R' for prismatic in model.dh.prismatic)
     gravity = ', '.join(f'{x:g}' for x in model.gravity)
@@ -79,14 +66,16 @@ def export_c(
         f'Dynamics of an arm of {model.n} joints ({kinds}).',
         f"Gravity {gravity} m/s² in the base link's axes. Friction is apart.",
     )
-    states = reference_states(model.n)
-    states['tau'] = inverse_dynamics(model, states['q'], states['qd'], states['qdd'])
-    states['rigid_torque'] = states['tau']
-    states['width'] = np.full((_STATES, 1), _WIDTH)
-    expected: dict[str, Sequence[FloatArray]] = {
-        kernel: _expected(kernel, model, states) for kernel in kernels
+    states = {key: values[:_STATES] for key, values in random_states(model).items()}
+    expected = {
+        each.name: KINDS[each.name].reference(model, *(states[key] for key, _ in each.inputs))
+        for each in built
     }
-    tolerances = _tolerances(model, states) if {*_OF_TORQUE} & {*kernels} else {}
+    tolerances = {}
+    for each in built:
+        if each.pivots:  # accelerations may differ by rounding, times the mass matrix's condition
+            condition = float(np.linalg.cond(mass_matrix(model, states['q'])).max())
+            tolerances[each.name] = max(_TOLERANCE, _ROUNDING * condition)
     return write_c(folder, name, built, about, states, expected, tolerances)
 
 
@@ -102,7 +91,7 @@ def write_c(
     kernels: Sequence[Kernel],
     about: Sequence[str],
     states: Mapping[str, FloatArray],
-    expected: Mapping[str, Sequence[FloatArray]],
+    expected: Mapping[str, FloatArray | Sequence[FloatArray]],
     tolerances: Mapping[str, float] = MappingProxyType({}),
 ) -> list[Path]:
     """
@@ -117,8 +106,8 @@ def write_c(
     about : sequence of str
         What the header begins with.
     states : mapping of input to (5, n)
-    expected : mapping of kernel to arrays (5, ...)
-        Each of its results at the states, computed without generated code.
+    expected : mapping of kernel to one array (5, ...), or one for each result
+        Its results at the states, computed without generated code.
     tolerances : mapping of kernel to float, optional
         What its results may differ by, relative; 1e-9 where not given.
 
@@ -160,24 +149,11 @@ def _header(name: str, kernels: Sequence[Kernel], about: Sequence[str]) -> str:
     for kernel in kernels:
         multiplications, additions = kernel.operation_count
         lines += [
-            f'/* {DESCRIPTIONS[kernel.name]}{_RETURNS if kernel.pivots else ""}',
+            f'/* {KINDS[kernel.name].description}{_RETURNS if kernel.pivots else ""}',
             f' * {multiplications} multiplications, {additions} additions. */',
             f'{kernel_signature(name, kernel)};\n',
         ]
     return '\n'.join([*lines, '#ifdef __cplusplus\n}\n#endif\n', '#endif\n'])
-
-
-def kernel_signature(name: str, kernel: Kernel) -> str:
-    """Return the head of a kernel's function; names begin with the name given."""
-    arguments = [f'const double {input}[{width}]' for input, width in kernel.inputs]
-    results = [f'double {result}[{size}]' for result, size in _results(kernel)]
-    kind = 'int' if kernel.pivots else 'void'
-    return f'{kind} {name}_{kernel.name}({", ".join([*arguments, *results])})'
-
-
-def _results(kernel: Kernel) -> list[tuple[str, int]]:
-    """Return name and size of each result."""
-    return [(result, size) for (result, _), size in zip(kernel.results, kernel.sizes)]
 
 
 def _source(name: str, kernels: Sequence[Kernel]) -> str:
@@ -185,44 +161,14 @@ def _source(name: str, kernels: Sequence[Kernel]) -> str:
         f'/* Generated by robodyn_ros; see {name}.h. */',
         f'#include "{name}.h"\n#include <math.h>\n',
     ]
-    for kernel in kernels:
-        parts += [f'{kernel_signature(name, kernel)}\n{{', *kernel_body(kernel), '}\n']
-    return '\n'.join(parts)
-
-
-def kernel_body(kernel: Kernel) -> list[str]:
-    """Return the lines of a kernel's function."""
-    code = straight_line([*kernel.outputs, *kernel.pivots])
-    size = len(kernel.outputs)
-    places = [f'{result}[{k}]' for result, count in _results(kernel) for k in range(count)]
-    read = {input for input, _ in code.inputs}
-    lines = [f'    (void){input};' for input, _ in kernel.inputs if input not in read]
-    lines += [
-        f'    const double {input_name(input, k)} = {input}[{k}];'
-        for input, k in sorted(code.inputs)
-    ]
-    lines += [
-        f'    const double {variable} = {function}({code.angles[k]});'
-        for variable, function, k in code.functions
-    ]
-    section = ''
-    for (variable, text), belongs in zip(code.statements, code.sections):
-        if belongs != section:
-            lines.append(f'    /* {belongs} */')
-            section = belongs
-        lines.append(f'    const double {variable} = {text};')
-    lines += [f'    {place} = {text};' for place, text in zip(places, code.outputs[:size])]
-    if kernel.pivots:
-        wrong = ' || '.join(f'{pivot} <= 0.0' for pivot in code.outputs[size:])
-        lines.append(f'    return {wrong} ? -1 : 0;')
-    return lines
+    return '\n'.join([*parts, *(kernel_function(name, kernel) for kernel in kernels)])
 
 
 def _self_test(
     name: str,
     kernels: Sequence[Kernel],
     states: Mapping[str, FloatArray],
-    expected: Mapping[str, Sequence[FloatArray]],
+    expected: Mapping[str, FloatArray | Sequence[FloatArray]],
     tolerances: Mapping[str, float],
 ) -> str:
     used = {input for kernel in kernels for input, _ in kernel.inputs}
@@ -233,11 +179,13 @@ def _self_test(
     ]
     body = []
     for kernel in kernels:
-        results = _results(kernel)
+        results = sized_results(kernel)
         called = [f'result_{k}' for k in range(len(results))]
         call = ', '.join([*(f'{key}[i]' for key, _ in kernel.inputs), *called])
         body.append(f'        {name}_{kernel.name}({call});')
-        for (result, size), variable, values in zip(results, called, expected[kernel.name]):
+        for (result, size), variable, values in zip(
+            results, called, as_tuple(expected[kernel.name])
+        ):
             table = f'expected_{kernel.name}' + (f'_{result}' if len(results) > 1 else '')
             lines.append(_table(table, values.reshape(_STATES, size)))
             body.append(
@@ -272,30 +220,6 @@ def _self_test(
             '}\n',
         ]
     )
-
-
-def _tolerances(model: RobotModel, states: Mapping[str, FloatArray]) -> dict[str, float]:
-    """Return what accelerations may differ by: rounding, times the mass matrix's condition."""
-    condition = float(np.linalg.cond(mass_matrix(model, states['q'])).max())
-    return dict.fromkeys(_OF_TORQUE, max(_TOLERANCE, _ROUNDING * condition))
-
-
-def _expected(
-    kernel: str, model: RobotModel, states: Mapping[str, FloatArray]
-) -> tuple[FloatArray, ...]:
-    """Return what robodyn_ros computes without generated code."""
-    q, qd, tau = (states[key] for key in ('q', 'qd', 'tau'))
-    of_torque = (forward_dynamics, forward_dynamics_derivatives, linearization)
-    if kernel in _OF_TORQUE:
-        results: Any = of_torque[_OF_TORQUE.index(kernel)](model, q, qd, tau)
-    elif kernel == 'friction_torque':
-        results = friction_torque(model, qd, rigid_torque=tau)
-    elif kernel == 'smooth_friction_torque':
-        results = smooth_friction_torque(model, _WIDTH, qd, tau)
-    else:
-        inputs, reference = REFERENCES[kernel]
-        results = reference(model, *(states[key] for key in ('q', 'qd', 'qdd')[:inputs]))
-    return results if isinstance(results, tuple) else (results,)
 
 
 def _table(name: str, values: FloatArray) -> str:

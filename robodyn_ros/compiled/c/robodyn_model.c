@@ -1,31 +1,17 @@
-/* The common part of every arm's library, after data and kernels: payload check, self-test. */
+/* The common part of every arm's library, after data and kernels: loads, self-test. */
 
-/* The same check as payload.py. */
-static int is_body(const robodyn_payload * payload)
-{
-  const double * const J = payload->inertia;
-  double size = 0.0, sum = payload->mass, moments[3];
-  for (int k = 0; k < 6; k++) {
-    sum += J[k];
-    if (fabs(J[k]) > size) size = fabs(J[k]);
-  }
-  for (int k = 0; k < 3; k++) sum += payload->center_of_mass[k];
-  if (!isfinite(sum) || payload->mass < 0.0) return 0;
-  if (size == 0.0) return 1;
-  robodyn_principal_moments(J, moments);
-  return payload->mass > 0.0 && moments[0] >= -1e-9 * size &&
-         moments[2] <= (moments[0] + moments[1]) * (1.0 + 1e-6) + 1e-12 * size;
-}
-
-static int make_load(const robodyn_payload * payload, const double * given_gravity, double * load)
+static robodyn_refusal make_load(
+  const robodyn_payload * payload, const double * given_gravity, double * load)
 {
   const double * const g = given_gravity ? given_gravity : gravity;
-  if (!isfinite(g[0] + g[1] + g[2]) || (payload && !is_body(payload))) return -1;
+  const robodyn_refusal refusal =
+    robodyn_check_load(payload, g, HEAVIEST_PAYLOAD, LARGEST_PAYLOAD);
+  if (refusal.element) return refusal;
   const double x = g[0], y = g[1], z = g[2];
   for (int k = 0; k < 3; k++)
     load[k] = x * gravity_map[k] + y * gravity_map[3 + k] + z * gravity_map[6 + k];
   for (int k = 0; k < VARYING; k++) load[3 + k] = unloaded[k];
-  if (!payload || payload->mass == 0.0) return 0;
+  if (!payload || payload->mass == 0.0) return refusal;
   const double m = payload->mass, *const c = payload->center_of_mass, *const J = payload->inertia;
   const double parameters[10] = {/* about the tip link's origin */
                                  J[0] + m * (c[1] * c[1] + c[2] * c[2]),
@@ -41,7 +27,20 @@ static int make_load(const robodyn_payload * payload, const double * given_gravi
   for (int row = 0; row < 10; row++)
     for (int k = 0; k < VARYING; k++)
       load[3 + k] += parameters[row] * payload_map[row * VARYING + k];
-  return 0;
+  return refusal;
+}
+
+static void inverse_dynamics(
+  const double * load, int rows, const double * q, const double * qd, const double * qdd,
+  double * tau)
+{
+#ifdef LANES
+  const double * const in[] = {q, qd, qdd};
+  inverse_dynamics_many(load, rows, in, &tau);
+#else
+  for (int at = 0; at < rows * JOINTS; at += JOINTS)
+    arm_inverse_dynamics(load, q + at, qd + at, qdd + at, tau + at);
+#endif
 }
 
 static void friction_torque(
@@ -50,13 +49,15 @@ static void friction_torque(
   arm_directed_friction_torque(NULL, qd, direction, rigid_torque, tau);
 }
 
-static void forward_kinematics(const double * q, double * result)
+static void forward_kinematics(int tip, const double * q, double * result)
 {
+  (void)tip;
   arm_forward_kinematics(NULL, q, result);
 }
 
-static void jacobian(const double * q, double * result)
+static void jacobian(int tip, const double * q, double * result)
 {
+  (void)tip;
   arm_jacobian(NULL, q, result);
 }
 
@@ -79,13 +80,13 @@ static int self_test(void)
   const double *const torques[] = {torque, loaded_torque},
                       *const gravities[] = {gravity_at, loaded_gravity_at},
                       *const masses[] = {mass, loaded_mass};
-  int wrong = make_load(NULL, NULL, load[0]) != 0;
-  wrong += make_load(&test_payload, test_gravity, load[1]) != 0;
+  int wrong = make_load(NULL, NULL, load[0]).element != NULL;
+  wrong += make_load(&test_payload, test_gravity, load[1]).element != NULL;
   for (int i = 0; i < STATES; i++) {
     const double *const q = q_at + i * JOINTS, *const qd = qd_at + i * JOINTS,
                         *const qdd = qdd_at + i * JOINTS;
     for (int k = 0; k < 2; k++) {
-      arm_inverse_dynamics(load[k], q, qd, qdd, found);
+      inverse_dynamics(load[k], 1, q, qd, qdd, found);
       wrong += differs(found, torques[k] + i * JOINTS, JOINTS);
       arm_gravity_torque(load[k], q, found);
       wrong += differs(found, gravities[k] + i * JOINTS, JOINTS);
@@ -94,9 +95,9 @@ static int self_test(void)
     }
     friction_torque(qd, direction + i * (JOINTS + COUPLED), torque + i * JOINTS, found);
     wrong += differs(found, friction + i * JOINTS, JOINTS);
-    forward_kinematics(q, found);
+    forward_kinematics(0, q, found);
     wrong += differs(found, pose + i * 16, 16);
-    jacobian(q, found);
+    jacobian(0, q, found);
     wrong += differs(found, jacobian_at + i * JACOBIAN, JACOBIAN);
   }
   return wrong;
@@ -106,7 +107,7 @@ static int self_test(void)
 __attribute__((visibility("default")))
 #endif
 const robodyn_model *
-robodyn_model_v3(void)
+robodyn_model_v4(void)
 {
   static const robodyn_model model = {
     ROBODYN_MODEL_ABI,
@@ -117,7 +118,8 @@ robodyn_model_v3(void)
     generator,
     joint_names,
     base_link,
-    tip_link,
+    1,
+    tip_links,
     kinematics,
     is_prismatic,
     position_limits,
@@ -125,12 +127,9 @@ robodyn_model_v3(void)
     effort_limits,
     possible_positions,
     gravity,
-    STRONGEST_GRAVITY,
-    HEAVIEST_PAYLOAD,
-    LARGEST_PAYLOAD,
     REACH,
     make_load,
-    arm_inverse_dynamics,
+    inverse_dynamics,
     arm_gravity_torque,
     arm_mass_matrix,
     friction_torque,

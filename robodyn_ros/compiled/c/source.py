@@ -24,8 +24,12 @@ from robodyn_ros.compiled.symbolic.expression import (
     graph_of,
     live_nodes,
 )
+from robodyn_ros.compiled.symbolic.kernel import Kernel
+from robodyn_ros.compiled.symbolic.run_time_inputs import PARAMETERS
 
 _LONGEST_TEXT = 64
+# With more operations than this, one state does not wait for all its sines and cosines.
+_MOST_FOR_VECTORS = 250
 # NaN stays NaN.
 _IN_C = {
     'tanh': 'tanh({0})',
@@ -80,6 +84,88 @@ def straight_line(outputs: Sequence[Scalar]) -> StraightLine:
     return StraightLine(
         writer.inputs, writer.angles, writer.functions, writer.statements, writer.sections, texts
     )
+
+
+def kernel_signature(name: str, kernel: Kernel, first: str = '') -> str:
+    """Return the head of a kernel's function; names begin with the name given."""
+    arguments = [f'const double {input}[{width}]' for input, width in kernel.inputs]
+    results = [f'double {result}[{size}]' for result, size in sized_results(kernel)]
+    kind = 'int' if kernel.pivots else 'void'
+    return f'{kind} {name}_{kernel.name}({first}{", ".join([*arguments, *results])})'
+
+
+def loaded_function(kernel: Kernel, *, in_lanes: bool = False) -> str:
+    """
+    Return a kernel as a function of run-time inputs, too, for its own file alone.
+
+    In lanes, sines and cosines are those of ``vectors.h``.
+    """
+    unread = '' if kernel.has_parameters else f'    (void){PARAMETERS};\n'
+    head = kernel_signature('arm', kernel, f'const double *{PARAMETERS}, ')
+    return f'static {head}\n{{\n{unread}{_body(kernel, in_lanes)}}}\n'
+
+
+def kernel_function(name: str, kernel: Kernel) -> str:
+    """Return a kernel without run-time inputs as a function."""
+    return f'{kernel_signature(name, kernel)}\n{{\n{_body(kernel)}}}\n'
+
+
+def sized_results(kernel: Kernel) -> list[tuple[str, int]]:
+    """Return name and size of each result."""
+    return [(result, size) for (result, _), size in zip(kernel.results, kernel.sizes)]
+
+
+def _body(kernel: Kernel, in_lanes: bool = False) -> str:
+    """Return the lines of a kernel's function."""
+    code = straight_line([*kernel.outputs, *kernel.pivots])
+    size = len(kernel.outputs)
+    places = [f'{result}[{k}]' for result, count in sized_results(kernel) for k in range(count)]
+    read = {input for input, _ in code.inputs}
+    lines = [f'    (void){input};' for input, _ in kernel.inputs if input not in read]
+    lines += [
+        f'    const double {input_name(input, k)} = {input}[{k}];'
+        for input, k in sorted(code.inputs)
+    ]
+    lines += (
+        _angles(kernel, code)
+        if in_lanes
+        else [
+            f'    const double {variable} = {function}({code.angles[k]});'
+            for variable, function, k in code.functions
+        ]
+    )
+    section = ''
+    for (variable, text), belongs in zip(code.statements, code.sections):
+        if belongs != section:
+            lines.append(f'    /* {belongs} */')
+            section = belongs
+        lines.append(f'    const double {variable} = {text};')
+    lines += [f'    {place} = {text};' for place, text in zip(places, code.outputs[:size])]
+    if kernel.pivots:
+        wrong = ' || '.join(f'{pivot} <= 0.0' for pivot in code.outputs[size:])
+        lines.append(f'    return {wrong} ? -1 : 0;')
+    return ''.join(f'{line}\n' for line in lines)
+
+
+def _angles(kernel: Kernel, code: StraightLine) -> list[str]:
+    """Return the lines that take sines and cosines from ``vectors.h``."""
+    lines = []
+    if sum(kernel.operation_count) > _MOST_FOR_VECTORS or not code.angles:
+        for k, text in enumerate(code.angles):
+            lines += [f'    double s{k}, c{k};', f'    sine_and_cosine({text}, &s{k}, &c{k});']
+        return lines
+    lines = [
+        f'    enum {{ VECTORS = ({len(code.angles)} + LANES - 1) / LANES }};',
+        '    vec angles[VECTORS], sines[VECTORS], cosines[VECTORS];',
+        f'    const double angle[VECTORS * LANES] = {{{", ".join(code.angles)}}};',
+        '    memcpy(angles, angle, sizeof angles);',
+        '    for (int k = 0; k < VECTORS; k++)',
+        '        sines_and_cosines(angles + k, sines + k, cosines + k);',
+    ]
+    for name, function, k in code.functions:
+        array = {'sin': 'sines', 'cos': 'cosines'}[function]
+        lines.append(f'    const double {name} = {array}[{k} / LANES][{k} % LANES];')
+    return lines
 
 
 class _Writer:

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The functions' names, and one as straight-line code: an expression for every output."""
+"""A function as straight-line code: an expression for every output."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 from robodyn_ros.compiled.symbolic.expression import (
     INPUT,
@@ -16,57 +15,6 @@ from robodyn_ros.compiled.symbolic.expression import (
     operation_count,
 )
 from robodyn_ros.compiled.symbolic.run_time_inputs import PARAMETERS
-
-RigidBodyName = Literal[
-    'inverse_dynamics',
-    'gravity_torque',
-    'bias_torque',
-    'mass_matrix',
-    'forward_dynamics',
-    'forward_kinematics',
-    'jacobian',
-]
-UsualName = Literal[RigidBodyName, 'coriolis_matrix', 'friction_torque', 'smooth_friction_torque']
-ExportedName = Literal[
-    UsualName,
-    'christoffel_symbols',
-    'inverse_dynamics_derivatives',
-    'forward_dynamics_derivatives',
-    'linearization',
-    'regressor',
-]
-KernelName = Literal[
-    'inverse_dynamics',
-    'gravity_torque',
-    'bias_torque',
-    'mass_matrix',
-    'coriolis_matrix',
-    'christoffel_symbols',
-    'forward_dynamics',
-    'inverse_dynamics_derivatives',
-    'forward_dynamics_derivatives',
-    'linearization',
-    'forward_kinematics',
-    'jacobian',
-    'friction_torque',
-    'smooth_friction_torque',
-    'directed_friction_torque',
-    'regressor',
-    'base_regressor',
-    'tip_wrench_torque',
-]
-
-# The names of all kernels.
-KERNELS: tuple[KernelName, ...] = get_args(KernelName)
-
-# Those that can be written as C99.
-EXPORTED: tuple[ExportedName, ...] = get_args(ExportedName)
-
-# Those that are written as C99 where none are named.
-USUAL: tuple[UsualName, ...] = get_args(UsualName)
-
-# Those whose operation counts are given.
-RIGID_BODY: tuple[RigidBodyName, ...] = get_args(RigidBodyName)
 
 
 @dataclass(frozen=True)
@@ -86,7 +34,7 @@ class Kernel:
     pivots : tuple of scalars
         What must be positive for the results to exist.
     optional : tuple of str
-        The last inputs, zero where a caller of the extension module leaves them out.
+        The last inputs, zero where a caller from Python leaves them out.
     """
 
     name: str

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The builders of an arm's kernels: each function as straight-line code, by name."""
+"""An arm's kernels, by name: each function as straight-line code, and what it must give."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from robodyn_ros.arguments import checked_sequence
 from robodyn_ros.compiled.symbolic import articulated_bodies, derivatives
 from robodyn_ros.compiled.symbolic import rigid_body as rigid
 from robodyn_ros.compiled.symbolic.arm import (
@@ -20,36 +21,45 @@ from robodyn_ros.compiled.symbolic.arm import (
 )
 from robodyn_ros.compiled.symbolic.equivalent_inertias import EquivalentInertias
 from robodyn_ros.compiled.symbolic.expression import Graph, Scalar, operation_count, sign
-from robodyn_ros.compiled.symbolic.kernel import Kernel, KernelName
+from robodyn_ros.compiled.symbolic.kernel import Kernel
 from robodyn_ros.compiled.symbolic.matrices import minus_product
 from robodyn_ros.compiled.symbolic.newton_euler import joint_torques, link_motions
 from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
+from robodyn_ros.dynamics import (
+    bias_torque,
+    christoffel_symbols,
+    coriolis_matrix,
+    forward_dynamics,
+    forward_dynamics_derivatives,
+    friction_torque,
+    gravity_torque,
+    inverse_dynamics,
+    inverse_dynamics_derivatives,
+    linearization,
+    mass_matrix,
+    smooth_friction_torque,
+)
 from robodyn_ros.dynamics.friction import drive_velocity, friction_of
-from robodyn_ros.parameters.base_parameters import base_parameters
+from robodyn_ros.errors import InvalidArgument
+from robodyn_ros.kinematics import forward_kinematics, jacobian
+from robodyn_ros.model import RobotModel
+from robodyn_ros.parameters import base_parameters, regressor
 from robodyn_ros.spatial import FloatArray
 
+Symbols = Sequence[Scalar]
 Result = tuple[tuple[str, tuple[int, ...]], Sequence[Scalar]]
 
 
-class _Inputs:
-    """The symbols that a kernel asks for, in order, and the arm on them."""
+class _Arm:
+    """An arm as its kernels need it, on the symbols of one graph."""
 
-    def __init__(self, run_time: RunTime, generic: bool) -> None:
+    def __init__(self, run_time: RunTime, graph: Graph, generic: bool) -> None:
         self.model = run_time.model
         self.n = run_time.model.n
-        self.names: list[tuple[str, int]] = []
-        self.optional: list[str] = []
-        self.pivots: Sequence[Scalar] = ()
-        self._graph = Graph()
+        self.pivots: Symbols = ()
+        self._graph = graph
         self._run_time = run_time
         self._generic = generic
-
-    def __call__(self, name: str, size: int | None = None, optional: bool = False) -> list[Scalar]:
-        size = self.n if size is None else size
-        self.names.append((name, size))
-        if optional:
-            self.optional.append(name)
-        return list(self._graph.input(name, size))
 
     def vector(self, name: str, values: Sequence[Scalar]) -> Result:
         """Return a result of one number for each joint."""
@@ -84,44 +94,39 @@ class _Inputs:
         )
 
 
-def _inverse_dynamics(given: _Inputs) -> list[Result]:
-    q, qd, qdd = given('q'), given('qd'), given('qdd')
+def _inverse_dynamics(given: _Arm, q: Symbols, qd: Symbols, qdd: Symbols) -> list[Result]:
     return [given.vector('tau', joint_torques(given.arm(q), qd, qdd))]
 
 
-def _tip_wrench_torque(given: _Inputs) -> list[Result]:
-    q, wrench = given('q'), given('tip_wrench', 6)
+def _tip_wrench_torque(given: _Arm, q: Symbols, wrench: Symbols) -> list[Result]:
     return [given.vector('tau', rigid.wrench_torques(*given.chain(q), wrench))]
 
 
-def _gravity_torque(given: _Inputs) -> list[Result]:
+def _gravity_torque(given: _Arm, q: Symbols) -> list[Result]:
     still: Vector = [0.0] * given.n
-    return [given.vector('tau', joint_torques(given.arm(given('q')), still, still))]
+    return [given.vector('tau', joint_torques(given.arm(q), still, still))]
 
 
-def _bias_torque(given: _Inputs) -> list[Result]:
-    q, qd = given('q'), given('qd')
+def _bias_torque(given: _Arm, q: Symbols, qd: Symbols) -> list[Result]:
     return [given.vector('tau', joint_torques(given.arm(q), qd, [0.0] * given.n))]
 
 
-def _mass_matrix(given: _Inputs) -> list[Result]:
-    arm = given.arm(given('q'))
+def _mass_matrix(given: _Arm, q: Symbols) -> list[Result]:
+    arm = given.arm(q)
     ways = [rigid.mass_matrix(arm), rigid.mass_matrix_from_base(arm)]
     return [_matrix('mass', _cheaper([(_flat(rows), rows) for rows in ways]))]
 
 
-def _coriolis_matrix(given: _Inputs) -> list[Result]:
-    q, qd = given('q'), given('qd')
+def _coriolis_matrix(given: _Arm, q: Symbols, qd: Symbols) -> list[Result]:
     return [_matrix('coriolis', derivatives.coriolis_matrix(given.arm(q), qd))]
 
 
-def _christoffel_symbols(given: _Inputs) -> list[Result]:
-    symbols = derivatives.christoffel_symbols(given.arm(given('q')))
+def _christoffel_symbols(given: _Arm, q: Symbols) -> list[Result]:
+    symbols = derivatives.christoffel_symbols(given.arm(q))
     return [(('symbols', (given.n,) * 3), _flat(map(_flat, symbols)))]
 
 
-def _forward_dynamics(given: _Inputs) -> list[Result]:
-    q, qd, tau = given('q'), given('qd'), given('tau')
+def _forward_dynamics(given: _Arm, q: Symbols, qd: Symbols, tau: Symbols) -> list[Result]:
     arm = given.arm(q)
     qdd, factors = _accelerations(arm, qd, tau)
     given.pivots = factors.pivots
@@ -158,15 +163,17 @@ def _accelerations(
     return factors.solution(net), factors
 
 
-def _inverse_dynamics_derivatives(given: _Inputs) -> list[Result]:
-    q, qd, qdd = given('q'), given('qd'), given('qdd')
+def _inverse_dynamics_derivatives(
+    given: _Arm, q: Symbols, qd: Symbols, qdd: Symbols
+) -> list[Result]:
     by_position, coriolis = derivatives.torque_derivatives(given.arm(q), qd, qdd)
     by_velocity = [[2.0 * x for x in row] for row in coriolis]
     return [_matrix('dtau_dq', by_position), _matrix('dtau_dqd', by_velocity)]
 
 
-def _forward_dynamics_derivatives(given: _Inputs) -> list[Result]:
-    q, qd, tau = given('q'), given('qd'), given('tau')
+def _forward_dynamics_derivatives(
+    given: _Arm, q: Symbols, qd: Symbols, tau: Symbols
+) -> list[Result]:
     arm = given.arm(q)
     qdd, factors = _accelerations(arm, qd, tau)
     given.pivots = factors.pivots
@@ -181,11 +188,11 @@ def _forward_dynamics_derivatives(given: _Inputs) -> list[Result]:
     ]
 
 
-def _linearization(given: _Inputs) -> list[Result]:
+def _linearization(given: _Arm, q: Symbols, qd: Symbols, tau: Symbols) -> list[Result]:
     n = given.n
     by_position, by_velocity, by_torque = (
         [values[n * i : n * (i + 1)] for i in range(n)]
-        for _, values in _forward_dynamics_derivatives(given)
+        for _, values in _forward_dynamics_derivatives(given, q, qd, tau)
     )
     nothing: Vector = [0.0] * n
     rates = [[*nothing, *(1.0 if k == i else 0.0 for k in range(n))] for i in range(n)]
@@ -195,55 +202,48 @@ def _linearization(given: _Inputs) -> list[Result]:
     ]
 
 
-def _forward_kinematics(given: _Inputs) -> list[Result]:
-    return [_matrix('pose', rigid.tip_pose(*given.chain(given('q'))))]
+def _forward_kinematics(given: _Arm, q: Symbols) -> list[Result]:
+    return [_matrix('pose', rigid.tip_pose(*given.chain(q)))]
 
 
-def _jacobian(given: _Inputs) -> list[Result]:
-    return [_matrix('jacobian', rigid.tip_jacobian(*given.chain(given('q'))))]
+def _jacobian(given: _Arm, q: Symbols) -> list[Result]:
+    return [_matrix('jacobian', rigid.tip_jacobian(*given.chain(q)))]
 
 
-def _friction_torque(given: _Inputs) -> list[Result]:
-    qd, rigid_torque = given('qd'), given('rigid_torque', optional=True)
+def _friction_torque(given: _Arm, qd: Symbols, rigid_torque: Symbols) -> list[Result]:
     direction = [sign(x) for x in drive_velocity(given.model, np.array(qd))]
-    return [_friction(given, qd, direction, rigid_torque)]
+    return _friction(given, qd, direction, rigid_torque)
 
 
-def _smooth_friction_torque(given: _Inputs) -> list[Result]:
-    qd, width = given('qd'), given('width', 1)
-    rigid_torque = given('rigid_torque', optional=True)
+def _smooth_friction_torque(
+    given: _Arm, qd: Symbols, width: Symbols, rigid_torque: Symbols
+) -> list[Result]:
     velocity = drive_velocity(given.model, np.array(qd))
-    return [_friction(given, qd, np.tanh(velocity / width), rigid_torque)]
+    return _friction(given, qd, np.tanh(velocity / width), rigid_torque)
 
 
-def _directed_friction_torque(given: _Inputs) -> list[Result]:
-    qd = given('qd')
-    direction = given('direction', given.n + len(given.model.coupling))
-    rigid_torque = given('rigid_torque', optional=True)
-    return [_friction(given, qd, direction, rigid_torque)]
-
-
-def _friction(given: _Inputs, *arrays: Sequence[Scalar]) -> Result:
+def _friction(given: _Arm, *arrays: Symbols) -> list[Result]:
     """Return the friction torque under a direction; NumPy computes with expressions, too."""
     qd, direction, rigid_torque = (np.array(array, dtype=object) for array in arrays)
-    return given.vector('tau', list(friction_of(given.model, qd, direction, rigid_torque)))
+    return [given.vector('tau', list(friction_of(given.model, qd, direction, rigid_torque)))]
 
 
-def _regressor(given: _Inputs) -> list[Result]:
-    return [_regressor_columns(given, range(10 * given.n))]
+def _regressor(given: _Arm, *state: Symbols) -> list[Result]:
+    return _regressor_columns(given, range(10 * given.n), *state)
 
 
-def _base_regressor(given: _Inputs) -> list[Result]:
+def _base_regressor(given: _Arm, *state: Symbols) -> list[Result]:
     columns = base_parameters(given.model, rotor_inertia=False).columns
-    return [_regressor_columns(given, columns)]
+    return _regressor_columns(given, columns, *state)
 
 
-def _regressor_columns(given: _Inputs, columns: Sequence[int]) -> Result:
-    q, qd, qdd = given('q'), given('qd'), given('qdd')
+def _regressor_columns(
+    given: _Arm, columns: Sequence[int], q: Symbols, qd: Symbols, qdd: Symbols
+) -> list[Result]:
     arm = given.arm_as_described(q)
     motions = link_motions(arm, qd, qdd)
     values = rigid.regressor_columns(arm, motions, [divmod(k, 10) for k in columns])
-    return _matrix('regressor', list(zip(*values)))
+    return [_matrix('regressor', list(zip(*values)))]
 
 
 def _matrix(name: str, rows: Sequence[Sequence[Scalar]]) -> Result:
@@ -254,53 +254,156 @@ def _flat(rows: Iterable[Iterable[Scalar]]) -> list[Scalar]:
     return [x for row in rows for x in row]
 
 
-# What each kernel computes.
-DESCRIPTIONS = {
-    'inverse_dynamics': 'Joint torques that cause accelerations qdd.',
-    'tip_wrench_torque': 'Joint torques for a wrench that the tip exerts on the world.',
-    'gravity_torque': 'Joint torques that hold the arm still.',
-    'bias_torque': 'Coriolis, centrifugal and gravity torques.',
-    'mass_matrix': 'Mass matrix, row by row.',
-    'coriolis_matrix': 'C(q, qd) of the Christoffel symbols, row by row.',
-    'christoffel_symbols': 'G (n, n, n), with tau_i = sum of G_ijk qd_j qd_k.',
-    'forward_dynamics': 'Accelerations that torques cause.',
-    'inverse_dynamics_derivatives': 'Derivatives (n, n) of the torques by q and by qd.',
-    'forward_dynamics_derivatives': 'Derivatives (n, n) of the accelerations by q, qd and tau.',
-    'linearization': 'A (2 n, 2 n) and B (2 n, n) of deviations from a state (q, qd).',
-    'forward_kinematics': "The tip link's pose (4, 4) in the base link's frame, row by row.",
-    'jacobian': "The tip's Jacobian (6, n), linear rows first, in base link axes, row by row.",
-    'friction_torque': "Torques that overcome friction, load's only with rigid_torque.",
-    'smooth_friction_torque': 'The same with tanh(qd / width) as sign, to be commanded.',
-    'directed_friction_torque': 'The same with a direction of motion, -1 to 1, as sign.',
-    'regressor': 'Regressor (n, 10 n) of the links, row by row.',
-    'base_regressor': 'Regressor (n, count) of the base parameters of the links, row by row.',
+def _base_columns(model: RobotModel, *state: FloatArray) -> FloatArray:
+    return base_parameters(model, rotor_inertia=False).regressor(*state)
+
+
+def _torque_of_wrench(model: RobotModel, q: FloatArray, wrench: FloatArray) -> FloatArray:
+    still = np.zeros_like(q)
+    held = inverse_dynamics(model, q, still, still, tip_wrench=wrench)
+    return held - gravity_torque(model, q)
+
+
+class Kind(NamedTuple):
+    """
+    What every arm has a kernel of.
+
+    Parameters
+    ----------
+    inputs : str
+        Their names, in order.
+    build : callable
+        Of an ``_Arm`` and the inputs' symbols, to results.
+    reference : callable
+        Of a model and the inputs for N samples: what NumPy computes.
+    description : str
+        For the readers of the code, and of a function's help.
+    """
+
+    inputs: str
+    build: Callable[..., list[Result]]
+    reference: Callable[..., Any]
+    description: str
+
+
+_STATE, _TORQUE = 'q qd qdd', 'q qd tau'
+
+# All kernels: the rigid body first, then the others that are usual in C, then the rest.
+KINDS = {
+    'inverse_dynamics': Kind(
+        _STATE,
+        _inverse_dynamics,
+        inverse_dynamics,
+        'Joint torques (n) [N m or N] that cause accelerations qdd.',
+    ),
+    'gravity_torque': Kind(
+        'q', _gravity_torque, gravity_torque, 'Joint torques (n) that hold the arm still.'
+    ),
+    'bias_torque': Kind(
+        'q qd', _bias_torque, bias_torque, 'Coriolis, centrifugal and gravity torques (n).'
+    ),
+    'mass_matrix': Kind('q', _mass_matrix, mass_matrix, 'Mass matrix (n, n), row by row.'),
+    'forward_dynamics': Kind(
+        _TORQUE, _forward_dynamics, forward_dynamics, 'Accelerations (n) that torques cause.'
+    ),
+    'forward_kinematics': Kind(
+        'q',
+        _forward_kinematics,
+        forward_kinematics,
+        "The tip link's pose (4, 4) in the base link's frame, row by row.",
+    ),
+    'jacobian': Kind(
+        'q',
+        _jacobian,
+        jacobian,
+        "The tip's Jacobian (6, n), linear rows first, in base link axes, row by row.",
+    ),
+    'coriolis_matrix': Kind(
+        'q qd',
+        _coriolis_matrix,
+        coriolis_matrix,
+        'C(q, qd) (n, n) of the Christoffel symbols, row by row.',
+    ),
+    'friction_torque': Kind(
+        'qd rigid_torque',
+        _friction_torque,
+        lambda model, qd, torque: friction_torque(model, qd, rigid_torque=torque),
+        "Torques (n) that overcome friction, load's only with rigid_torque.",
+    ),
+    'smooth_friction_torque': Kind(
+        'qd width rigid_torque',
+        _smooth_friction_torque,
+        lambda model, qd, width, torque: smooth_friction_torque(model, width, qd, torque),
+        'The same with tanh(qd / width) as sign, to be commanded; width in rad/s or m/s.',
+    ),
+    'directed_friction_torque': Kind(
+        'qd direction rigid_torque',
+        _friction,
+        friction_of,
+        'The same with a direction of motion, -1 to 1, of joints and coupled drives as sign.',
+    ),
+    'christoffel_symbols': Kind(
+        'q',
+        _christoffel_symbols,
+        christoffel_symbols,
+        'G (n, n, n), with tau_i = sum of G_ijk qd_j qd_k.',
+    ),
+    'inverse_dynamics_derivatives': Kind(
+        _STATE,
+        _inverse_dynamics_derivatives,
+        inverse_dynamics_derivatives,
+        'Derivatives (n, n) of the torques by q and by qd; that by qdd is the mass matrix.',
+    ),
+    'forward_dynamics_derivatives': Kind(
+        _TORQUE,
+        _forward_dynamics_derivatives,
+        forward_dynamics_derivatives,
+        'Derivatives (n, n) of the accelerations by q, qd and tau.',
+    ),
+    'linearization': Kind(
+        _TORQUE,
+        _linearization,
+        linearization,
+        'A (2 n, 2 n) and B (2 n, n) of deviations from a state (q, qd).',
+    ),
+    'regressor': Kind(
+        _STATE, _regressor, regressor, 'Regressor (n, 10 n) of the links, row by row.'
+    ),
+    'base_regressor': Kind(
+        _STATE,
+        _base_regressor,
+        _base_columns,
+        'Regressor (n, count) of the base parameters of the links, row by row.',
+    ),
+    'tip_wrench_torque': Kind(
+        'q tip_wrench',
+        _tip_wrench_torque,
+        _torque_of_wrench,
+        'Joint torques (n) for a wrench that the tip exerts on the world.',
+    ),
 }
-
-_BUILDERS: dict[KernelName, Callable[[_Inputs], list[Result]]] = {
-    'inverse_dynamics': _inverse_dynamics,
-    'gravity_torque': _gravity_torque,
-    'bias_torque': _bias_torque,
-    'mass_matrix': _mass_matrix,
-    'coriolis_matrix': _coriolis_matrix,
-    'christoffel_symbols': _christoffel_symbols,
-    'forward_dynamics': _forward_dynamics,
-    'inverse_dynamics_derivatives': _inverse_dynamics_derivatives,
-    'forward_dynamics_derivatives': _forward_dynamics_derivatives,
-    'linearization': _linearization,
-    'forward_kinematics': _forward_kinematics,
-    'jacobian': _jacobian,
-    'friction_torque': _friction_torque,
-    'smooth_friction_torque': _smooth_friction_torque,
-    'directed_friction_torque': _directed_friction_torque,
-    'regressor': _regressor,
-    'base_regressor': _base_regressor,
-    'tip_wrench_torque': _tip_wrench_torque,
-}
-WRENCH: KernelName = 'tip_wrench_torque'
-FRICTION_KERNELS = ('friction_torque', 'smooth_friction_torque', 'directed_friction_torque')
+KERNELS = tuple(KINDS)
+# Those whose operation counts are given, and those that are written as C99 where none are named.
+RIGID_BODY, USUAL = KERNELS[:7], KERNELS[:10]
+WRENCH = 'tip_wrench_torque'
 
 
-def build_kernel(name: KernelName, run_time: RunTime, *, generic: bool = False) -> Kernel:
+def checked_kernels(names: Sequence[str]) -> tuple[str, ...]:
+    """
+    Return names of kernels in the order of the table.
+
+    Raises
+    ------
+    InvalidArgument
+    """
+    names = checked_sequence('kernels', names, str, "names, as ['gravity_torque']")
+    for name in names:
+        if name not in KINDS:
+            raise InvalidArgument('argument kernels', name, ', '.join(map(repr, KERNELS)))
+    return tuple(name for name in KERNELS if name in names)
+
+
+def build_kernel(name: str, run_time: RunTime, *, generic: bool = False) -> Kernel:
     """
     Return a kernel.
 
@@ -314,14 +417,16 @@ def build_kernel(name: KernelName, run_time: RunTime, *, generic: bool = False) 
         Whether the model's numbers other than 0 and +-1 become symbolic constants, to count the
         operations of all arms of this structure.
     """
-    given = _Inputs(run_time, generic)
-    results = _BUILDERS[name](given)
-    outputs = tuple(x for _, values in results for x in values)
+    graph, n = Graph(), run_time.model.n
+    given, names = _Arm(run_time, graph, generic), KINDS[name].inputs.split()
+    other = {'width': 1, 'tip_wrench': 6, 'direction': n + len(run_time.model.coupling)}
+    inputs = [(each, other.get(each, n)) for each in names]
+    results = KINDS[name].build(given, *(list(graph.input(*each)) for each in inputs))
     return Kernel(
         name,
-        tuple(given.names),
+        tuple(inputs),
         tuple(result for result, _ in results),
-        outputs,
+        tuple(x for _, values in results for x in values),
         tuple(given.pivots),
-        tuple(given.optional),
+        tuple(each for each in names if each == 'rigid_torque'),
     )

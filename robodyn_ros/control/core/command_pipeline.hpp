@@ -199,10 +199,11 @@ public:
 
   // Return the joint whose gravity torque would exceed its effort limit under another load,
   // though it does not now; none: the load may be taken.
-  Fault overload(const double * load)
+  Fault overload(const double * load) { return overload(state_.model.model(), load); }
+  Fault overload(const Model & model, const double * load)
   {
     if (!is_enabled_ || !state_.has_state) { return {}; }
-    gravity_under(load, state_.position, gravity_);
+    gravity_under(model, load, state_.position, gravity_);
     state_.parts.gravity(state_.law.latest(), state_.model, state_.position, gravity_before_);
     for (std::size_t i = 0; i < n_; ++i) {
       // fmax ignores NaN: a torque that was not finite before is no limit.
@@ -215,16 +216,17 @@ public:
   // Change the payload or gravity; reference and feedback go on. The next cycle commands the
   // torque under the new load, and the rate limit smooths the change. Where a joint has no rate
   // limit, the old load blends into the new one.
-  void change_load(const double * load)
+  void change_load(const double * load) { change_load(state_.model.model(), load); }
+  void change_load(const Model & model, const double * load)
   {
-    if (state_.has_state && is_holding_gravity_) { gravity_under(load, rest_, held_); }
+    if (state_.has_state && is_holding_gravity_) { gravity_under(model, load, rest_, held_); }
     bool are_all_limited = true;
     for (const double rate : state_.settings.torque_rate_limits) {
       are_all_limited &= std::isfinite(rate);
     }
     const double duration =
       are_all_limited || !state_.has_state ? 0.0 : state_.settings.ramp_time;
-    state_.model.change(load, duration);
+    state_.model.change(model, load, duration);
     is_load_new_ = true;
   }
 
@@ -1236,11 +1238,12 @@ private:
   }
 
   // Write the gravity torque of the latest law under another load.
-  void gravity_under(const double * load, const Vector & position, Vector & gravity)
+  void gravity_under(
+    const Model & model, const double * load, const Vector & position, Vector & gravity)
   {
     const double weight = state_.law.latest().gravity();
-    const bool succeeded = state_.model.inverse_dynamics_under(
-      load, position.data(), zero_.data(), zero_.data(), gravity.data());
+    const bool succeeded = model.inverse_dynamics(
+      model.self, load, 1, position.data(), zero_.data(), zero_.data(), gravity.data());
     for (double & each : gravity) {
       each = weight == 0.0 ? 0.0 : succeeded ? weight * each : kNaN;
     }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core for Python: arrays in, arrays out; the arm's model as kernels or Python callables.
+// The core for Python: arrays in, arrays out; the arm's model as its library or Python callables.
 #include <pybind11/numpy.h>
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstddef>
@@ -17,6 +18,7 @@
 #include <utility>
 #include <vector>
 
+#include "../../compiled/c/robodyn_model.h"
 #include "command_pipeline.hpp"
 #include "contact.hpp"
 #include "path_timing.hpp"
@@ -35,11 +37,7 @@ namespace
 using Array = py::array_t<double, py::array::c_style | py::array::forcecast>;
 using Numbers = const double *;
 
-// A kernel for many samples, from a generated extension module; it returns whether the results
-// exist.
-using Kernel =
-  int (*)(Numbers parameters, std::ptrdiff_t count, const Numbers * in, double ** out);
-constexpr const char * kKernel = "robodyn_ros.kernel";
+constexpr const char * kModel = "robodyn_ros.model";  // of a capsule of the wrapper
 
 py::array_t<double> array_of(const rd::Vector & values)
 {
@@ -143,110 +141,76 @@ py::object valid_state(
 
 // --- the arm ------------------------------------------------------------------------------------
 
-// A function of the arm: a kernel of a compiled extension with its run-time parameters, or a
-// Python callable.
-struct Function
-{
-  Kernel kernel = nullptr;
-  Array parameters;
-  py::object callable, owner;  // the owner keeps the kernel's module loaded
-
-  Function() = default;
-  explicit Function(py::object given) : callable(std::move(given)) {}
-  Function(const py::capsule & capsule, Array given, py::object module)
-  : kernel(reinterpret_cast<Kernel>(capsule.get_pointer<void>())),
-    parameters(std::move(given)),
-    owner(std::move(module))
-  {
-    if (std::string(capsule.name()) != kKernel) { throw py::value_error("not a kernel"); }
-  }
-
-  bool is_set() const { return kernel != nullptr || callable; }
-};
-
-// The model behind the core's function pointers. A load is the index of a function: the one that
-// applies, the one it blends into, and a queued one.
+// An arm under a load: its library and the load's numbers, or functions of Python, which have a
+// load of their own.
 class Arm
 {
 public:
+  Arm(const py::capsule & library, const rd::Vector & load)
+  : model_(rd::core_model(*static_cast<const robodyn_model *>(library.get_pointer<void>()))),
+    load_(load)
+  {
+    if (std::string(library.name()) != kModel || load.size() != model_.load_size) {
+      throw py::value_error("an arm: a library, and as many numbers as its load has");
+    }
+  }
+
   // Pose and Jacobian of the tip are functions of the position; both, or neither.
   Arm(
-    std::size_t joints, Function inverse_dynamics, Function friction, py::object not_finite,
-    std::optional<Function> pose, std::optional<Function> jacobian, double reach,
+    std::size_t joints, py::object inverse_dynamics, py::object friction, py::object not_finite,
+    std::optional<py::object> pose, std::optional<py::object> jacobian, double reach,
     const std::optional<Array> & coupling)
-  : joints_(joints),
+  : inverse_dynamics_(std::move(inverse_dynamics)),
     friction_(std::move(friction)),
-    not_finite_(std::move(not_finite)),
-    reach_(reach)
+    not_finite_(std::move(not_finite))
   {
-    if (pose && jacobian) {
-      pose_ = std::move(*pose);
-      jacobian_ = std::move(*jacobian);
-    }
     if (coupling) {
       if (coupling->ndim() != 2 || static_cast<std::size_t>(coupling->shape(1)) != joints) {
         throw py::value_error("coupling: one number for each joint in each row");
       }
       coupling_.assign(coupling->data(), coupling->data() + coupling->size());
     }
-    functions_[0] = std::move(inverse_dynamics);
-    if (joints == 0 || !functions_[0].is_set() || !friction_.is_set()) {
-      throw py::value_error("an arm has joints, an inverse dynamics and a friction torque");
-    }
-  }
-
-  std::size_t joints() const { return joints_; }
-
-  rd::Model model()
-  {
-    rd::Model model;
-    model.joints = joints_;
-    model.load_size = 1;
-    model.self = this;
-    model.reach = reach_;
-    model.coupled = coupling_.size() / joints_;
-    model.coupling = coupling_.data();
-    model.inverse_dynamics = [](
-                               void * self, Numbers load, std::size_t rows, Numbers q, Numbers qd,
-                               Numbers qdd, double * tau) {
+    if (joints == 0) { throw py::value_error("an arm has joints"); }
+    model_.joints = joints;
+    model_.self = this;
+    model_.reach = reach;
+    model_.coupled = coupling_.size() / joints;
+    model_.coupling = coupling_.data();
+    model_.inverse_dynamics = [](
+                                void * self, Numbers, std::size_t rows, Numbers q, Numbers qd,
+                                Numbers qdd, double * tau) {
       Arm & arm = *static_cast<Arm *>(self);
-      const Function & function = arm.functions_[static_cast<std::size_t>(load[0])];
-      return arm.call(function, rows, {q, qd, qdd}, tau);
+      const std::size_t n = arm.joints();
+      const std::array in{q, qd, qdd};
+      return arm.call(arm.inverse_dynamics_, rows, in, {n, n, n}, tau, rows * n);
     };
-    model.friction_torque =
+    model_.friction_torque =
       [](void * self, Numbers qd, Numbers direction, Numbers rigid_torque, double * tau) {
         Arm & arm = *static_cast<Arm *>(self);
-        const std::size_t n = arm.joints_, drives = n + arm.coupling_.size() / n;
-        return arm.call(
-          arm.friction_, 1, std::array{qd, direction, rigid_torque}, {n, drives, n}, tau, n);
+        const std::size_t n = arm.joints(), drives = n + arm.model_.coupled;
+        const std::array in{qd, direction, rigid_torque};
+        return arm.call(arm.friction_, 1, in, {n, drives, n}, tau, n);
       };
-    if (pose_.is_set()) {
-      model.forward_kinematics = [](void * self, Numbers q, double * pose) {
-        Arm & arm = *static_cast<Arm *>(self);
-        return arm.call(arm.pose_, 1, std::array{q}, {arm.joints_}, pose, 16);
-      };
-      model.jacobian = [](void * self, Numbers q, double * jacobian) {
-        Arm & arm = *static_cast<Arm *>(self);
-        return arm.call(
-          arm.jacobian_, 1, std::array{q}, {arm.joints_}, jacobian, 6 * arm.joints_);
-      };
-    }
-    return model;
+    if (!pose || !jacobian) { return; }
+    pose_ = std::move(*pose);
+    jacobian_ = std::move(*jacobian);
+    model_.forward_kinematics = [](void * self, Numbers q, double * to) {
+      Arm & arm = *static_cast<Arm *>(self);
+      return arm.call(arm.pose_, 1, std::array{q}, {arm.joints()}, to, 16);
+    };
+    model_.jacobian = [](void * self, Numbers q, double * to) {
+      Arm & arm = *static_cast<Arm *>(self);
+      return arm.call(arm.jacobian_, 1, std::array{q}, {arm.joints()}, to, 6 * arm.joints());
+    };
   }
 
-  // Store a function in a slot that is not in use, and return its load.
-  double store(Function function, const rd::LoadedModel & in_use)
-  {
-    std::size_t free = 0;
-    const auto is_used = [&in_use](std::size_t k) {
-      const auto index = static_cast<double>(k);
-      return in_use.load()[0] == index || in_use.goal()[0] == index ||
-             in_use.pending()[0] == index;
-    };
-    while (is_used(free)) { ++free; }
-    functions_[free] = std::move(function);
-    return static_cast<double>(free);
-  }
+  Arm(const Arm &) = delete;
+  Arm & operator=(const Arm &) = delete;
+
+  std::size_t joints() const { return model_.joints; }
+  bool is_of_python() const { return model_.self == this; }
+  const rd::Model & model() const { return model_; }
+  Numbers load() const { return load_.data(); }
 
   // Raise the exception that a callable raised in a call of the core.
   void raise()
@@ -255,29 +219,19 @@ public:
   }
 
 private:
-  bool call(const Function & function, std::size_t rows, std::array<Numbers, 3> in, double * tau)
-  {
-    return call(function, rows, in, {joints_, joints_, joints_}, tau, rows * joints_);
-  }
-
   // Call a function of some rows of so many numbers, whose result has a size.
   template <std::size_t count>
   bool call(
-    const Function & function, std::size_t rows, const std::array<Numbers, count> & in,
+    const py::object & function, std::size_t rows, const std::array<Numbers, count> & in,
     const std::array<std::size_t, count> & widths, double * result, std::size_t size)
   {
-    if (function.kernel != nullptr) {
-      return function.kernel(
-               function.parameters.data(), static_cast<std::ptrdiff_t>(rows), in.data(),
-               &result) != 0;
-    }
     if (error_) { return false; }
     try {
       py::tuple arguments(count);
       for (std::size_t k = 0; k < count; ++k) {
         arguments[k] = Array(std::vector<std::size_t>{rows, widths[k]}, in[k]);
       }
-      const Array given = function.callable(*arguments);
+      const Array given = function(*arguments);
       std::copy_n(numbers_of(given, size, "a result of the model"), size, result);
       return true;
     } catch (py::error_already_set & error) {
@@ -288,11 +242,10 @@ private:
     return false;
   }
 
-  const std::size_t joints_;
-  std::array<Function, 4> functions_;
-  Function friction_, pose_, jacobian_;
+  rd::Model model_;
+  rd::Vector load_;
+  py::object inverse_dynamics_, friction_, pose_, jacobian_;
   py::object not_finite_;  // the exception for numbers that are not finite
-  const double reach_;
   rd::Vector coupling_;
   std::exception_ptr error_;
 };
@@ -419,7 +372,7 @@ public:
   Pipeline(std::shared_ptr<Arm> arm, const rd::LawSettings & law, const rd::Settings & settings)
   : arm_(std::move(arm)),
     law_(checked(law, settings)),
-    core_(arm_->model(), &first_load_, law, settings)
+    core_(arm_->model(), arm_->load(), law, settings)
   {
   }
 
@@ -429,7 +382,7 @@ public:
   {
     law_ = checked(law, core_.state().settings);
     core_.change_law(law);
-    arm_->raise();
+    raise();
   }
 
   void change_settings(const rd::Settings & settings)
@@ -438,21 +391,33 @@ public:
     core_.change_settings(settings);
   }
 
-  // Change the inverse dynamics, unless gravity under it would exceed an effort limit; return
-  // that fault.
-  rd::Fault change_model(Function inverse_dynamics, bool is_checked)
+  // Change the load, unless gravity under it would exceed an effort limit; return that fault. The
+  // load may be in other code of the same arm.
+  rd::Fault change_load(const std::shared_ptr<Arm> & arm, bool is_checked)
   {
-    const double load = arm_->store(std::move(inverse_dynamics), core_.state().model);
-    const rd::Fault fault = is_checked ? core_.overload(&load) : rd::Fault{};
-    if (fault.cause == rd::Cause::none) { core_.change_load(&load); }
-    arm_->raise();
+    if (arm->joints() != core_.joints()) { throw py::value_error("an arm of other joints"); }
+    const rd::Fault fault = is_checked ? core_.overload(arm->model(), arm->load()) : rd::Fault{};
+    if (fault.cause == rd::Cause::none) {
+      core_.change_load(arm->model(), arm->load());
+      others_.push_back(std::exchange(arm_, arm));
+      const rd::LoadedModel & model = core_.state().model;
+      others_.erase(
+        std::remove_if(
+          others_.begin(), others_.end(),
+          [&model](const std::shared_ptr<Arm> & other) {
+            return !other->is_of_python() || !model.uses(other->model());
+          }),
+        others_.end());
+    }
+    raise();
+    arm->raise();
     return fault;
   }
 
   void continue_from(const Array & torque, double sent)
   {
     core_.continue_from(numbers_of(torque, core_.joints(), "torque"), sent);
-    arm_->raise();
+    raise();
   }
 
   py::object step(
@@ -496,13 +461,13 @@ public:
   void call()
   {
     (core_.*Function)();
-    arm_->raise();
+    raise();
   }
 
   void react_to_contact(rd::ContactAction action)
   {
     core_.react_to_contact(action);
-    arm_->raise();
+    raise();
   }
 
 private:
@@ -526,7 +491,7 @@ private:
   // for these two.
   py::object command(bool has_command)
   {
-    arm_->raise();
+    raise();
     if (!has_command) { return py::none(); }
     const std::size_t n = core_.joints();
     const bool has_parts = core_.has_parts();
@@ -545,8 +510,15 @@ private:
       flags_of(core_.is_rate_limited()), is_beyond, is_limited, parts, desired);
   }
 
-  static constexpr double first_load_ = 0.0;
+  // Raise what a function of Python raised in a call of the core.
+  void raise()
+  {
+    arm_->raise();
+    for (const auto & other : others_) { other->raise(); }
+  }
+
   std::shared_ptr<Arm> arm_;
+  std::vector<std::shared_ptr<Arm>> others_;  // whose code a blend uses, too
   rd::LawSettings law_;
   rd::CommandPipeline core_;
 };
@@ -559,7 +531,7 @@ public:
   Observer(const std::shared_ptr<Arm> & arm, const rd::ObserverSettings & settings)
   : n_(arm->joints()),
     arm_(arm),
-    model_(std::make_unique<rd::LoadedModel>(arm->model(), &load_)),
+    model_(std::make_unique<rd::LoadedModel>(arm->model(), arm->load())),
     observer_(*model_, settings)
   {
     if (settings.gain.size() != n_) {
@@ -569,7 +541,7 @@ public:
 
   void change_arm(const std::shared_ptr<Arm> & arm)
   {
-    auto model = std::make_unique<rd::LoadedModel>(arm->model(), &load_);
+    auto model = std::make_unique<rd::LoadedModel>(arm->model(), arm->load());
     if (arm->joints() != n_ || model->drives() != model_->drives()) {
       throw py::value_error("an arm of another number of joints or drives");
     }
@@ -591,7 +563,6 @@ public:
   rd::MomentumObserver & core() { return observer_; }
 
 private:
-  static constexpr double load_ = 0.0;
   const std::size_t n_;
   std::shared_ptr<Arm> arm_;
   std::unique_ptr<rd::LoadedModel> model_;
@@ -648,8 +619,7 @@ py::object torque_parts(
   if (position.size() != n || velocity.size() != n || continuous.size() != n) {
     throw py::value_error("a state of another number of joints");
   }
-  const double load = 0.0;
-  rd::LoadedModel model(arm->model(), &load);
+  rd::LoadedModel model(arm->model(), arm->load());
   rd::LawCoefficients law(n);
   law.set_law(settings);
   rd::TorqueParts computed(model);
@@ -783,19 +753,16 @@ PYBIND11_MODULE(core_module, module)
     .def_readwrite("tip_turn_rate", &rd::Settings::tip_turn_rate)
     .def_readwrite("is_braked_by_damping", &rd::Settings::is_braked_by_damping);
 
-  py::class_<Function>(module, "Function")
-    .def(py::init<py::object>(), py::arg("callable"))
-    .def(
-      py::init<const py::capsule &, Array, py::object>(), py::arg("kernel"),
-      py::arg("parameters"), py::arg("module"));
   py::class_<Arm, std::shared_ptr<Arm>>(module, "Arm")
     .def(
       py::init<
-        std::size_t, Function, Function, py::object, std::optional<Function>,
-        std::optional<Function>, double, std::optional<Array>>(),
+        std::size_t, py::object, py::object, py::object, std::optional<py::object>,
+        std::optional<py::object>, double, std::optional<Array>>(),
       py::arg("joints"), py::arg("inverse_dynamics"), py::arg("friction"), py::arg("not_finite"),
       py::arg("pose") = std::nullopt, py::arg("jacobian") = std::nullopt,
-      py::arg("reach") = rd::kInfinity, py::arg("coupling") = std::nullopt);
+      py::arg("reach") = rd::kInfinity, py::arg("coupling") = std::nullopt)
+    .def(
+      py::init<const py::capsule &, const rd::Vector &>(), py::arg("library"), py::arg("load"));
 
   py::class_<rd::Motion, std::shared_ptr<rd::Motion>>(module, "Motion")
     .def(
@@ -899,7 +866,7 @@ PYBIND11_MODULE(core_module, module)
     .def("disable", &Pipeline::call<&Core::disable>)
     .def("change_law", &Pipeline::change_law)
     .def("change_settings", &Pipeline::change_settings)
-    .def("change_model", &Pipeline::change_model, py::arg("model"), py::arg("is_checked"))
+    .def("change_load", &Pipeline::change_load, py::arg("arm"), py::arg("is_checked"))
     .def(
       "follow",
       [](Pipeline & self, std::shared_ptr<rd::Motion> motion) {

@@ -44,6 +44,45 @@ struct Model
   double reach = kInfinity;
 };
 
+// Return the model of a library (robodyn_model.h), which must outlive it.
+template <typename Library>
+Model core_model(const Library & library)
+{
+  Model model;
+  model.joints = static_cast<std::size_t>(library.joints);
+  model.load_size = static_cast<std::size_t>(library.load_size);
+  model.coupled = static_cast<std::size_t>(library.coupled_drives);
+  model.coupling = library.coupling;
+  model.reach = library.reach;
+  model.self = const_cast<Library *>(&library);  // the core only reads it
+  model.inverse_dynamics = [](
+                             void * self, const double * load, std::size_t rows, const double * q,
+                             const double * qd, const double * qdd, double * tau) {
+    static_cast<const Library *>(self)->inverse_dynamics(
+      load, static_cast<int>(rows), q, qd, qdd, tau);
+    return true;
+  };
+  model.mass_matrix = [](void * self, const double * load, const double * q, double * mass) {
+    static_cast<const Library *>(self)->mass_matrix(load, q, mass);
+    return true;
+  };
+  model.friction_torque = [](
+                            void * self, const double * qd, const double * direction,
+                            const double * rigid_torque, double * tau) {
+    static_cast<const Library *>(self)->friction_torque(qd, direction, rigid_torque, tau);
+    return true;
+  };
+  model.forward_kinematics = [](void * self, const double * q, double * pose) {
+    static_cast<const Library *>(self)->forward_kinematics(0, q, pose);
+    return true;
+  };
+  model.jacobian = [](void * self, const double * q, double * jacobian) {
+    static_cast<const Library *>(self)->jacobian(0, q, jacobian);
+    return true;
+  };
+  return model;
+}
+
 // Return how far from the base link's origin a point of the tip link can be at most [m].
 inline double reach_of(const Model & model, const std::array<double, 3> & tip_point)
 {
@@ -66,8 +105,7 @@ class LoadedModel
 public:
   // The first load has model.load_size numbers.
   LoadedModel(const Model & model, const double * load)
-  : model_(model),
-    load_(load, load + model.load_size),
+  : load_{model, Vector(load, load + model.load_size)},
     goal_(load_),
     pending_(load_),
     other_(max_rows(model.joints) * model.joints)
@@ -77,28 +115,32 @@ public:
   // Most rows of one call: the parts of a torque take 11, and n with an impedance.
   static std::size_t max_rows(std::size_t joints) { return joints + 11; }
 
-  const Model & model() const { return model_; }
-  std::size_t joints() const { return model_.joints; }
-  std::size_t load_size() const { return load_.size(); }
+  const Model & model() const { return load_.model; }
+  std::size_t joints() const { return model().joints; }
+  std::size_t load_size() const { return model().load_size; }
   bool is_blending() const { return is_blending_; }
-  const Vector & load() const { return load_; }        // at the start of a blend
-  const Vector & goal() const { return goal_; }        // at its end
-  const Vector & pending() const { return pending_; }  // to be taken after it
+
+  // Whether an arm's code is in use, or will be after a blend.
+  bool uses(const Model & model) const
+  {
+    return model.self == load_.model.self || model.self == goal_.model.self ||
+           model.self == pending_.model.self;
+  }
 
   // Change to another load over a duration [s]. During a blend the load is queued, and
   // replaces one that was queued before. Before the first step of a blend it replaces the
-  // goal.
-  void change(const double * load, double duration)
+  // goal. Another model is that of the same arm in other code: nothing is allocated for the same.
+  void change(const Model & model, const double * load, double duration)
   {
     if (duration <= 0.0) {
-      std::copy_n(load, goal_.size(), goal_.begin());
-      load_ = goal_;
+      goal_.set(model, load);
+      load_ = pending_ = goal_;
       is_blending_ = has_pending_ = false;
     } else if (is_blending_ && elapsed_ > 0.0) {
-      std::copy_n(load, pending_.size(), pending_.begin());
+      pending_.set(model, load);
       has_pending_ = true;
     } else {
-      std::copy_n(load, goal_.size(), goal_.begin());
+      goal_.set(model, load);
       is_blending_ = true;
       elapsed_ = 0.0;
       duration_ = duration;
@@ -115,47 +157,43 @@ public:
     is_blending_ = false;
     if (has_pending_) {
       has_pending_ = false;
-      change(pending_.data(), duration);
+      change(pending_.model, pending_.numbers.data(), duration);
     }
   }
 
   bool inverse_dynamics(
     std::size_t rows, const double * q, const double * qd, const double * qdd, double * tau)
   {
-    const auto evaluate = [&](const Vector & load, double * to) {
-      return model_.inverse_dynamics(model_.self, load.data(), rows, q, qd, qdd, to);
+    const auto evaluate = [&](const Load & load, double * to) {
+      const Model & model = load.model;
+      return model.inverse_dynamics(model.self, load.numbers.data(), rows, q, qd, qdd, to);
     };
     return blended(evaluate, rows * joints(), tau);
   }
 
-  bool has_mass_matrix() const { return model_.mass_matrix != nullptr; }
+  bool has_mass_matrix() const
+  {
+    return load_.model.mass_matrix != nullptr && goal_.model.mass_matrix != nullptr;
+  }
 
   bool mass_matrix(const double * q, double * mass)
   {
-    const auto evaluate = [&](const Vector & load, double * to) {
-      return model_.mass_matrix(model_.self, load.data(), q, to);
+    const auto evaluate = [&](const Load & load, double * to) {
+      return load.model.mass_matrix(load.model.self, load.numbers.data(), q, to);
     };
     return blended(evaluate, joints() * joints(), mass);
   }
 
-  // The same for one row, under a load that does not apply yet.
-  bool inverse_dynamics_under(
-    const double * load, const double * q, const double * qd, const double * qdd,
-    double * tau) const
-  {
-    return model_.inverse_dynamics(model_.self, load, 1, q, qd, qdd, tau);
-  }
-
   // Number of the joints' own drives and the coupled ones.
-  std::size_t drives() const { return model_.joints + model_.coupled; }
+  std::size_t drives() const { return model().joints + model().coupled; }
 
   // The velocity of a drive, at velocities of the joints.
   double drive_velocity(std::size_t drive, const double * qd) const
   {
-    if (drive < model_.joints) { return qd[drive]; }
-    const double * const gears = model_.coupling + (drive - model_.joints) * model_.joints;
+    if (drive < model().joints) { return qd[drive]; }
+    const double * const gears = model().coupling + (drive - model().joints) * model().joints;
     double velocity = 0.0;
-    for (std::size_t i = 0; i < model_.joints; ++i) {
+    for (std::size_t i = 0; i < model().joints; ++i) {
       if (gears[i] != 0.0) { velocity += gears[i] * qd[i]; }
     }
     return velocity;
@@ -164,22 +202,22 @@ public:
   bool friction_torque(
     const double * qd, const double * direction, const double * rigid_torque, double * tau) const
   {
-    return model_.friction_torque(model_.self, qd, direction, rigid_torque, tau);
+    return model().friction_torque(model().self, qd, direction, rigid_torque, tau);
   }
 
   bool has_tip() const
   {
-    return model_.forward_kinematics != nullptr && model_.jacobian != nullptr;
+    return model().forward_kinematics != nullptr && model().jacobian != nullptr;
   }
 
   bool forward_kinematics(const double * q, double * pose) const
   {
-    return model_.forward_kinematics(model_.self, q, pose);
+    return model().forward_kinematics(model().self, q, pose);
   }
 
   bool jacobian(const double * q, double * to) const
   {
-    return model_.jacobian(model_.self, q, to);
+    return model().jacobian(model().self, q, to);
   }
 
 private:
@@ -197,8 +235,20 @@ private:
     return true;
   }
 
-  const Model model_;
-  Vector load_, goal_, pending_, other_;
+  struct Load
+  {
+    Model model;
+    Vector numbers;
+
+    void set(const Model & other, const double * load)
+    {
+      model = other;
+      numbers.assign(load, load + other.load_size);
+    }
+  };
+
+  Load load_, goal_, pending_;  // at the start of a blend, at its end, to be taken after it
+  Vector other_;
   bool is_blending_ = false, has_pending_ = false;
   double elapsed_ = 0.0, duration_ = 0.0;
 };

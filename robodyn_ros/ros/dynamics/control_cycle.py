@@ -36,8 +36,7 @@ from robodyn_ros.ros.joint_states import WARNING_PERIOD, StateReception, ros_tim
 from robodyn_ros.ros.qos import SENSOR
 from robodyn_ros.ros.shared_memory import SharedMemory
 from robodyn_ros.ros.trajectory_message import Rejections, TrajectoryMessage
-from robodyn_ros.ros.watchdog.handover import take_over
-from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
+from robodyn_ros.ros.watchdog import WatchdogProcess
 
 STOP_PERIOD = 0.001  # between the steps of the stop command to its torque [s]
 LONGEST_BRAKING = 3.0  # that an arm is given to come to rest before [s]
@@ -220,7 +219,6 @@ class ControlCycle:
         self._watchdog = watchdog
         self._watchdog_period = settings.watchdog_period
         self._watchdog_timer: Timer | None = None
-        self._is_beginning = False  # to command
         self._was_taken_over = False
         self._is_missed = self._is_reported_stale = False
         self._reported_stale = self._missed_since = -math.inf
@@ -338,7 +336,6 @@ class ControlCycle:
         topic = self._node.resolve_topic_name('joint_states')
         if len(self._node.get_publishers_info_by_topic(topic)) > 1:
             self.stack.pipeline.listen(self._started + LISTENING_TO_SOURCES)
-        self._is_beginning = True
         self._watchdog_timer = self._node.create_timer(
             self._watchdog_period, self._on_watchdog, clock=Clock(clock_type=ClockType.STEADY_TIME)
         )
@@ -351,7 +348,6 @@ class ControlCycle:
             return other
         self.others.begin_commanding()
         self.stack.pipeline.enable(time.monotonic())
-        self._is_beginning = True
         return ''
 
     def leave(self) -> None:
@@ -447,12 +443,6 @@ class ControlCycle:
         state = joint_states.take()
         if self._is_taken_over():
             return
-        if self._is_beginning:
-            self._is_beginning = False
-            limits = pipeline.settings.effort_limits
-            last = take_over(self._node, self.others.topic, limits)
-            if last is not None:
-                pipeline.continue_from(*last)
         acting = pipeline.last_torque
         command = pipeline.step(state, time.monotonic())
         self._look_for_faults()

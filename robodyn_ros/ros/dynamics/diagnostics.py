@@ -23,7 +23,7 @@ from robodyn_ros.ros.child_process import priority_of
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle, Recent
 from robodyn_ros.ros.joint_states import NO_CLOCK
 from robodyn_ros.ros.services.service_process import Status
-from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
+from robodyn_ros.ros.watchdog import WatchdogProcess
 
 OK, WARN = DiagnosticStatus.OK, DiagnosticStatus.WARN
 ERROR, STALE = DiagnosticStatus.ERROR, DiagnosticStatus.STALE

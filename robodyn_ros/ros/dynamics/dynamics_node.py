@@ -62,7 +62,7 @@ from robodyn_ros.ros.shared_memory import Names, SharedMemory
 from robodyn_ros.ros.signals import StopSignal
 from robodyn_ros.ros.spinning import run_until_signal
 from robodyn_ros.ros.trajectory_message import AtOnce
-from robodyn_ros.ros.watchdog.watchdog_process import WatchdogProcess
+from robodyn_ros.ros.watchdog import WatchdogProcess
 
 DIAGNOSTICS_PERIOD = 1.0  # [s]
 DESCRIPTION = 'the topic robot_description, as urdf_file is not given'

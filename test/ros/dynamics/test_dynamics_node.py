@@ -3,7 +3,6 @@
 
 import re
 import signal
-import threading
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +11,6 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from control_arm import NAMES
-from handing_over import hand_over
 from node_in_process import NodeInProcess
 from node_rig import ARM, UNHURRIED, NodeRig
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
@@ -20,7 +18,6 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from robodyn_interfaces.srv import GetDHParameters, GetMassMatrix
 from robodyn_ros import RobotModel, gravity_torque, inverse_dynamics, mass_matrix
 from robodyn_ros.ros.command_conflicts import WATCHDOG_LABEL
-from robodyn_ros.ros.watchdog.handover import Handover
 
 pytestmark = pytest.mark.ros
 
@@ -607,24 +604,7 @@ def test_functions_that_give_wrong_numbers_are_replaced_and_told_of(rig, robot, 
     rig.start(**robot, **CALM)
     rig.bring_up(POSITION)
     pipeline = rig.dynamics_node._cycle.stack.pipeline
-    pipeline.change_model(lambda *state: 1.01 * inverse_dynamics(panda, *state))
+    pipeline.change_load(lambda *state: 1.01 * inverse_dynamics(panda, *state))
     rig.stream(POSITION, lambda: 'algorithm newton_euler instead of compiled' in rig.log)
     rig.stream(POSITION, lambda: np.allclose(rig.commands[-1].data, gravity, atol=1e-9))
     rig.stream(POSITION, lambda: rig.report.get('model_level') == WARN)
-
-
-@pytest.mark.longer
-def test_node_continues_the_torque_that_the_watchdog_of_another_hands_over(rig, robot, gravity):
-    offset = np.array([0.0, 3.0, -2.0, 1.0, 0.5, 0.0, 0.0])
-    rig.start(**robot, **CALM, torque_rate_limit=[100.0])
-    handover = Handover(rig.node, '/dynamics_node/commands')
-    thread = threading.Thread(target=hand_over, args=(handover, gravity + offset))
-    thread.start()
-    rig.bring_up(POSITION)
-    thread.join()
-    handover.close()
-    step = 100.0 * 0.01 + 1e-9
-    commands = [np.array(command.data) for command in rig.commands]
-    assert np.abs(commands[0] - gravity - offset).max() <= step
-    assert np.abs(np.diff(commands, axis=0)).max() <= step
-    rig.stream(POSITION, lambda: np.abs(rig.commands[-1].data - gravity).max() < 1e-9)

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
-from robodyn_ros.ros.watchdog.watchdog_node import _come_before_the_node
+from robodyn_ros.ros.watchdog import _come_before_the_node
 
 pytestmark = pytest.mark.ros
 

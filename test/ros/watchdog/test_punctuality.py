@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from robodyn_ros.ros.shared_memory import Look
-from robodyn_ros.ros.watchdog.watchdog_node import Excuse, Punctuality
+from robodyn_ros.ros.watchdog import Excuse, Punctuality
 
 
 def test_worst_lateness_of_the_last_window_and_of_the_one_before_is_told():

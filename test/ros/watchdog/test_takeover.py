@@ -12,7 +12,7 @@ from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.settings import SafetySettings
 from robodyn_ros.motions.possible_positions import PossiblePositions
 from robodyn_ros.ros.shared_memory import WatchdogSettings
-from robodyn_ros.ros.watchdog.takeover import (
+from robodyn_ros.ros.watchdog import (
     DISCOVERY_TIME,
     LONGEST_BRAKING,
     LastCommand,

@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The watchdog's own process: it waits for the node's heartbeat to stop, and then commands.
+A process that commands when the dynamics node no longer can, and the node's interface to it.
 
-It has one publisher, made when the node starts, because discovery takes time; while the node lives
-it neither computes nor receives anything. It wakes some twenty times a second.
+It waits for the node's heartbeat to stop. It has one publisher, made when the node starts, because
+discovery takes time; while the node lives it neither computes nor receives anything. It wakes some
+twenty times a second.
+
+From taking over until the node commands again, or until it ends, it has a command pipeline of its
+own: gravity at the arm's last position until joint states come, then gravity and damping, which
+brakes the arm. Its model is Newton-Euler in NumPy, so that a fault of the generated code does not
+affect the watchdog, too. Once the node is gone gravity is still compensated for a while, because a
+constant torque is unstable: a Panda without friction under it moves at 5 rad/s within a second.
 """
 
 from __future__ import annotations
@@ -17,6 +24,9 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 import rclpy
@@ -29,16 +39,22 @@ from rclpy.type_support import check_for_type_support
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
+from robodyn_ros.control.command_pipeline import Command, CommandPipeline
+from robodyn_ros.control.control_stack import ControlStack
+from robodyn_ros.control.joint_state_buffer import JointStateBuffer
+from robodyn_ros.control.law import ControlLaw
+from robodyn_ros.dynamics import inverse_dynamics
+from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import MalformedData
+from robodyn_ros.model import RobotModel
 from robodyn_ros.ros import conversions
+from robodyn_ros.ros.child_process import ChildProcess
 from robodyn_ros.ros.command_conflicts import WATCHDOG_LABEL, CommandListener, watchdog_name
 from robodyn_ros.ros.joint_states import JointStateReader
 from robodyn_ros.ros.qos import RELIABLE, SENSOR
 from robodyn_ros.ros.rclpy_workarounds import is_rejected_message
 from robodyn_ros.ros.shared_memory import Look, Names, SharedMemory, WatchdogSettings
 from robodyn_ros.ros.signals import leave_stop_signals_to_the_node
-from robodyn_ros.ros.watchdog.handover import Handover
-from robodyn_ros.ros.watchdog.takeover import LastCommand, Takeover
 
 WAKE_PERIOD = 0.05  # between looks at the heartbeat, if none is due before [s]
 COMMAND_PERIOD = 0.002  # between commands while the torque changes [s]
@@ -50,6 +66,140 @@ CLOSING_TIME = 2  # that closing may take [s]
 
 QUIET = ['--ros-args', '--disable-stdout-logs', '--disable-rosout-logs']
 QUIET += ['--disable-external-lib-logs', '--']
+
+BRAKING_RATE = 10.0  # largest rate at which velocities decay [1/s]
+LONGEST_BRAKING = 4.0  # after which the arm counts as at rest in any case [s]
+DISCOVERY_TIME = 0.5  # for the first joint states [s]
+
+RETURN_TIMEOUT = 1.0  # that it is given to leave the commands to a node that asks [s]
+LONGEST_WAIT = 0.05  # that counts between two times of asking [s]
+
+
+class LastCommand(NamedTuple):
+    """When a torque was sent [s], the torque, and the position there, in chain order."""
+
+    time: float
+    torque: np.ndarray
+    position: np.ndarray
+
+
+class Takeover:
+    """
+    Commands within the node's limits that continue its last command.
+
+    Parameters
+    ----------
+    model : RobotModel
+        Of the arm with its load.
+    settings : WatchdogSettings
+        What to do.
+    last : LastCommand
+        Of the node.
+    now : float
+        Steady time [s].
+
+    Attributes
+    ----------
+    is_over : bool
+        Whether the node is gone and the stop command has been sent.
+    is_steady : bool
+        Whether the last command was the one before.
+    joint_states : JointStateBuffer
+        To be fed with joint states.
+    """
+
+    def __init__(
+        self, model: RobotModel, settings: WatchdogSettings, last: LastCommand, now: float
+    ) -> None:
+        self.is_over = self.is_steady = False
+        limits, safety = settings.limits, settings.safety
+        self.joint_states = JointStateBuffer(
+            limits.joint_names,
+            safety.state_timeout,
+            limits.continuous,
+            limits.possible,
+            velocity_limits=limits.velocity_limits,
+        )
+        law = ControlLaw(
+            partial(inverse_dynamics, model),
+            partial(friction_of, model),
+            settings.mode,
+            settings.terms,
+            np.zeros(model.n),
+            settings.kd,
+            limit_width=settings.limit_width,
+            coupling=model.coupling,
+        )
+        # The node already commanded there, so that gravity is compensated as far as the limits
+        # allow.
+        unlimited = replace(safety, effort_limits=np.full(model.n, np.inf))
+        self._pipeline = pipeline = CommandPipeline(law, self.joint_states, unlimited, limits)
+        # A state that is stale at once, from which gravity is known until others come.
+        before = now - 2.0 * safety.state_timeout
+        self.joint_states.receive(limits.joint_names, last.position.tolist(), (), received=before)
+        pipeline.enable(before)
+        last_state = self.joint_states.take()
+        for _ in range(2):  # a state without velocities needs another that agrees
+            pipeline.step(last_state, before)
+        self.joint_states.forget()
+        pipeline.settings = self._safety = replace(
+            safety, damping=BRAKING_RATE, is_braked_by_damping=True
+        )
+        pipeline.continue_from(last.torque, last.time)
+        self._begin = now
+        self._end_of_node: float | None = None
+        self._rest_since: float | None = None  # after that [s]
+        self._is_yielding = False
+
+    def command(self, now: float, is_node_alive: bool) -> np.ndarray | None:
+        """Return the torque to send at a steady time [s], shape (n,), in chain order, or None."""
+        pipeline, before = self._pipeline, self._pipeline.last_torque
+        if not is_node_alive and self._end_of_node is None:
+            self._end_of_node = now
+            pipeline.begin_stop()
+            hold_time = max(self._safety.stale_hold_time, DISCOVERY_TIME)
+            pipeline.settings = replace(
+                self._safety, on_stale_state=self._safety.on_stop, stale_hold_time=hold_time
+            )
+        if self._end_of_node is not None and self._is_left(now, self._end_of_node):
+            found = pipeline.stop_command(now)
+            self.is_over = found is None or not found.rate_limited.any()
+        else:
+            found = self._carrying(now)
+        if found is not None or pipeline.is_stale:
+            self.is_steady = found is None or bool((found.torque == before).all())
+        return None if found is None else found.torque
+
+    def yield_commands(self) -> None:
+        """End commanding, once the node is gone: another node is about to command."""
+        self._is_yielding = True
+
+    def sent(self, now: float) -> None:
+        """Record that the last command was sent by a steady time [s]."""
+        self._pipeline.sent(now)
+
+    def _carrying(self, now: float) -> Command | None:
+        """Return the next command while commanding must go on."""
+        pipeline, found = self._pipeline, None
+        holds = pipeline.settings.on_stale_state == 'hold_gravity'
+        if holds and self.joint_states.is_complete:
+            with np.errstate(over='ignore', invalid='ignore'):  # absurd velocities
+                found = pipeline.step(self.joint_states.take(), now)
+        return found or pipeline.watchdog(now)
+
+    def _is_left(self, now: float, end_of_node: float) -> bool:
+        """Return whether commanding may end, the node being gone."""
+        pipeline = self._pipeline
+        if self._is_yielding or self._safety.on_stop != 'hold_gravity':
+            return True
+        if pipeline.is_stale:  # joint states may come, or come back
+            return now - self._begin >= DISCOVERY_TIME and pipeline.fallback == 'silent'
+        is_late = now - end_of_node > LONGEST_BRAKING
+        if self._rest_since is None and (pipeline.has_stopped or is_late):
+            self._rest_since = now
+        return self._rest_since is not None and (
+            now - self._rest_since >= self._safety.stale_hold_time
+        )
 
 
 class Parent:
@@ -215,8 +365,7 @@ class WatchdogNode(Node):
         message.layout.dim = [MultiArrayDimension(label=WATCHDOG_LABEL, size=size, stride=size)]
         subscription = None
         listener: CommandListener | None = None
-        handover: Handover | None = None
-        is_node_gone = is_asked = False
+        is_node_gone = False
         while not shared.is_closing:
             is_alive = parent.is_alive
             if is_alive and shared.is_wanted_back:
@@ -224,12 +373,6 @@ class WatchdogNode(Node):
             if not is_alive and not is_node_gone:
                 is_node_gone = True
                 signal.alarm(LONGEST_LIFE + math.ceil(settings.safety.stale_hold_time))
-                handover = Handover(self, self._commands.topic_name)
-            is_asked = handover is not None and handover.hand_over(
-                *(self._last or (last.time, last.torque))
-            )
-            if is_asked:
-                break
             now = time.monotonic()
             shared.looked(self._punctuality.look(now, np.inf))
             torque = takeover.command(now, is_alive)
@@ -255,11 +398,9 @@ class WatchdogNode(Node):
             self.destroy_subscription(subscription)
         if listener is not None:
             listener.destroy()
-        if handover is not None:
-            handover.close()
         self._given_back = time.monotonic()
         shared.stand_in(*(self._last or (0.0, None)), is_over=True)
-        return takeover.is_over or is_asked
+        return takeover.is_over
 
     def end(self) -> None:
         """Wait until the last command has arrived, and leave the graph."""
@@ -325,3 +466,135 @@ def _come_before_the_node() -> None:
         os.sched_setscheduler(0, policy, os.sched_param(priority))
     with suppress(OSError):
         os.nice(NICENESS)
+
+
+class WatchdogProcess:
+    """
+    A forked process that takes over when this one no longer commands.
+
+    Make it before ``rclpy.init`` and before any thread, and before other processes are forked.
+
+    Parameters
+    ----------
+    shared : SharedMemory
+        What it is told; the node's names are all that it waits for.
+    args : sequence of str, optional
+        The ROS arguments of the command line; the process's own where not given.
+
+    Attributes
+    ----------
+    opened : float
+        When the names were set, by the steady clock [s].
+
+    Notes
+    -----
+    Before every command look at ``has_commands``, and after it was true at ``continues_from``.
+    """
+
+    def __init__(self, shared: SharedMemory, args: Sequence[str] | None = None) -> None:
+        self.opened = -math.inf
+        self._shared = shared
+        self._continues_from: tuple[float, np.ndarray] | None = None
+        self._was_taken = False
+        self._asked_takeover = 0  # for whose commands it was asked,
+        self._asked = self._waited = 0.0  # when last, and for how long it was waited for [s]
+        self._is_left = False  # whether it ended while it commanded, and that was noticed
+        self._told: tuple[object, object] = (None, None)
+        self._process = ChildProcess(partial(run, shared, args))
+
+    # --- from the node ------------------------------------------------------------------------
+
+    def beat(self, stack: ControlStack, watchdog_period: float, now: float) -> None:
+        """Write a heartbeat at a steady time [s], and the settings if they have changed."""
+        pipeline = stack.pipeline
+        told = pipeline.settings, pipeline.law
+        if told[0] is not self._told[0] or told[1] is not self._told[1]:
+            self._told = told
+            self._shared.settings.set(watchdog_settings(stack, watchdog_period))
+        self._shared.beat(now, pipeline.is_enabled and pipeline.state is not None)
+
+    def close(self) -> None:
+        """End the process; whatever it commands ends with it."""
+        self._shared.close()
+        self._process.join()
+
+    # --- to the node --------------------------------------------------------------------------
+
+    @property
+    def priority(self) -> str:
+        """The priority that the system gives the process, as text: a real-time one if it may."""
+        return self._process.priority
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the watchdog has ended."""
+        return self._process.has_ended
+
+    @property
+    def has_commands(self) -> bool:
+        """
+        Whether it commands, so that the node must not; asks it to stop.
+
+        One that does not for ``RETURN_TIMEOUT``, because it hangs or is stopped, is killed.
+        """
+        if not self._shared.is_taken:
+            if self._was_taken:
+                self._was_taken = False
+                self._continues_from = self._shared.last_of_watchdog
+            return False
+        if self.has_ended:
+            if not self._is_left:
+                self._is_left = True
+                self._continues_from = self._last_of_the_killed()
+            return False
+        self._was_taken = True
+        self._wait()
+        self._shared.want_back()
+        return True
+
+    def continues_from(self) -> tuple[float, np.ndarray] | None:
+        """Return once its last command and time: the rate limit continues from there."""
+        result, self._continues_from = self._continues_from, None
+        return result
+
+    @property
+    def takeovers(self) -> int:
+        """How often it has taken over."""
+        return self._shared.takeovers
+
+    def lateness(self, now: float) -> float:
+        """Return its largest recent lateness, or that of the check that is due [s]."""
+        last, lateness = self._shared.last_look
+        return max(lateness, now - max(last, self.opened) - WAKE_PERIOD, 0.0)
+
+    def _last_of_the_killed(self) -> tuple[float, np.ndarray] | None:
+        """Return time and torque of its last command, if that was after the node's last one."""
+        own, last = self._shared.cycles.last(), self._shared.last_of_watchdog
+        return None if last is None or (own is not None and own.sent > last[0]) else last
+
+    def _wait(self) -> None:
+        """Kill the process if it has not returned control in time."""
+        now, takeover = time.monotonic(), self._shared.takeovers
+        if takeover != self._asked_takeover:
+            self._asked_takeover, self._waited = takeover, 0.0
+        else:  # both may have stood still
+            self._waited += min(now - self._asked, LONGEST_WAIT)
+        self._asked = now
+        if self._waited > RETURN_TIMEOUT:
+            self._process.kill()
+
+
+def watchdog_settings(stack: ControlStack, watchdog_period: float) -> WatchdogSettings:
+    """Return the watchdog's settings for a control stack."""
+    law = stack.pipeline.law
+    return WatchdogSettings(
+        order=stack.order,
+        command_scale=stack.units.command_scale,
+        watchdog_period=watchdog_period,
+        safety=stack.pipeline.settings,
+        limits=stack.pipeline.reference_limits,
+        mode='feedforward' if law.mode == 'feedforward' else 'gravity_compensation',
+        terms=law.terms,
+        kd=law.kd,
+        limit_width=law.limit_width,
+    )

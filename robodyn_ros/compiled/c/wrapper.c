@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The common part of every generated extension module, after vectors.h: the conversion from
- * NumPy arrays to a kernel's arguments and back. The kernels follow, generated for one arm.
+ * The kernels of any arm's library as functions for Python: from NumPy arrays to a kernel's
+ * arguments and back. The libraries are plain C without Python.
  *
  * A call with float64 arrays of the right shape goes straight to the kernel. Everything else
  * (lists, other types, keywords, trajectories, mistakes) takes the general path.
@@ -9,15 +9,33 @@
 #define PY_SSIZE_T_CLEAN
 #define NPY_NO_DEPRECATED_API NPY_1_7_API_VERSION
 #include <Python.h>
+#include <dlfcn.h>
 #include <numpy/arrayobject.h>
+
+#include "robodyn_model.h"
+#include "vectors.h"
 
 /* ---- from arrays to a kernel and back --------------------------------------------------------*/
 
+#define LIBRARY "robodyn_ros.library"
+
+/* For the last inputs that may be left out. */
+#define WIDEST_OPTIONAL 128
+static const double zeros[WIDEST_OPTIONAL];
+
 static PyObject *wrong_shape, *singular_mass_matrix, *name_of_out;
+
+/* A kernel with its run-time inputs: what a function of Python's carries. */
+typedef struct
+{
+  PyObject_HEAD const Kernel * kernel;
+  PyMethodDef method;
+  PyObject * parameters; /* an array of its own */
+} Bound;
 
 ALWAYS_INLINE const double * parameters_of(PyObject * self)
 {
-  return (const double *)PyArray_DATA((PyArrayObject *)self);
+  return (const double *)PyArray_DATA((PyArrayObject *)((Bound *)self)->parameters);
 }
 
 ALWAYS_INLINE double * data_of(PyObject * array)
@@ -325,15 +343,19 @@ ALWAYS_INLINE int are_results(const Kernel * kernel, PyObject * object)
   return 1;
 }
 
-ALWAYS_INLINE PyObject * call_kernel(
-  const Kernel * kernel, PyObject * self, PyObject * const * args, Py_ssize_t count,
-  PyObject * names)
+static PyObject * call_kernel(
+  PyObject * self, PyObject * const * args, Py_ssize_t count, PyObject * names)
 {
+  const Kernel * kernel = ((Bound *)self)->kernel;
   const double * in[MAX_INPUTS];
-  int plain = count == kernel->inputs;
-  for (int k = 0; plain && k < kernel->inputs; k++) {
+  int plain = count >= kernel->required && count <= kernel->inputs;
+  for (int k = 0; plain && k < count; k++) {
     plain = is_plain(args[k], kernel->widths[k]);
     if (plain) in[k] = data_of(args[k]);
+  }
+  for (int k = (int)count; plain && k < kernel->inputs; k++) {
+    plain = kernel->widths[k] <= WIDEST_OPTIONAL;
+    in[k] = zeros;
   }
   PyObject * made[MAX_RESULTS] = {NULL};
   double * out[MAX_RESULTS];
@@ -362,26 +384,65 @@ ALWAYS_INLINE PyObject * call_kernel(
   return raise_singular();
 }
 
-/* ---- the module ------------------------------------------------------------------------------
- *
- * bind(parameters, wrong_shape, singular_mass_matrix) returns the kernels as functions that carry
- * their run-time parameters with them.
- */
-static PyMethodDef kernel_methods[];
+/* ---- the module ------------------------------------------------------------------------------*/
 
+static void release(PyObject * self)
+{
+  Py_DECREF(((Bound *)self)->parameters);
+  PyObject_Free(self);
+}
+
+static PyTypeObject BoundType = {
+  PyVarObject_HEAD_INIT(NULL, 0).tp_name = "robodyn_ros.compiled.c.wrapper.Bound",
+  .tp_basicsize = sizeof(Bound),
+  .tp_dealloc = release,
+  .tp_flags = Py_TPFLAGS_DEFAULT,
+};
+
+static PyObject * function_of(const Kernel * kernel, PyObject * parameters)
+{
+  Bound * bound = PyObject_New(Bound, &BoundType);
+  if (!bound) return NULL;
+  Py_INCREF(parameters);
+  bound->kernel = kernel;
+  bound->parameters = parameters;
+  bound->method = (PyMethodDef){
+    kernel->name, (PyCFunction)(void (*)(void))call_kernel, METH_FASTCALL | METH_KEYWORDS,
+    kernel->signature};
+  PyObject * function = PyCFunction_New(&bound->method, (PyObject *)bound);
+  Py_DECREF(bound);
+  return function;
+}
+
+/* load(path) returns the kernels of a library, which stays loaded. */
+static PyObject * load(PyObject * Py_UNUSED(module), PyObject * path)
+{
+  PyObject * bytes = NULL;
+  if (!PyUnicode_FSConverter(path, &bytes)) return NULL;
+  void * library = dlopen(PyBytes_AS_STRING(bytes), RTLD_NOW | RTLD_LOCAL);
+  Py_DECREF(bytes);
+  void * kernels = library ? dlsym(library, "robodyn_kernels") : NULL;
+  if (!kernels) {
+    PyErr_SetString(PyExc_OSError, dlerror());
+    return NULL;
+  }
+  PyObject * capsule = PyCapsule_New(kernels, LIBRARY, NULL);
+  if (capsule && PyCapsule_SetContext(capsule, library) < 0) Py_CLEAR(capsule);
+  return capsule;
+}
+
+/* bind(library, parameters) returns a library's kernels as functions with run-time inputs. */
 static PyObject * bind(PyObject * Py_UNUSED(module), PyObject * args)
 {
-  PyObject *given, *shape_error, *mass_error;
-  if (!PyArg_ParseTuple(args, "OOO", &given, &shape_error, &mass_error)) return NULL;
-  Py_INCREF(shape_error);
-  Py_XSETREF(wrong_shape, shape_error);
-  Py_INCREF(mass_error);
-  Py_XSETREF(singular_mass_matrix, mass_error);
+  PyObject *library, *given;
+  if (!PyArg_ParseTuple(args, "OO", &library, &given)) return NULL;
+  const Kernel * const * kernel = PyCapsule_GetPointer(library, LIBRARY);
+  if (!kernel) return NULL;
   PyObject * own = PyArray_FROM_OTF(given, NPY_DOUBLE, NPY_ARRAY_IN_ARRAY | NPY_ARRAY_ENSURECOPY);
   PyObject * functions = own ? PyDict_New() : NULL;
-  for (PyMethodDef * method = kernel_methods; functions && method->ml_name; method++) {
-    PyObject * function = PyCFunction_New(method, own);
-    if (!function || PyDict_SetItemString(functions, method->ml_name, function) < 0)
+  for (; functions && *kernel; kernel++) {
+    PyObject * function = function_of(*kernel, own);
+    if (!function || PyDict_SetItemString(functions, (*kernel)->name, function) < 0)
       Py_CLEAR(functions);
     Py_XDECREF(function);
   }
@@ -389,48 +450,41 @@ static PyObject * bind(PyObject * Py_UNUSED(module), PyObject * args)
   return functions;
 }
 
-/* kernel(name) returns a kernel for many samples, for other compiled code. */
-static const Kernel * const all_kernels[];
-
-static PyObject * kernel_of(PyObject * Py_UNUSED(module), PyObject * name)
+/* model(library) returns a library's robodyn_model for the core. */
+static PyObject * model(PyObject * Py_UNUSED(module), PyObject * capsule)
 {
-  for (const Kernel * const * kernel = all_kernels; *kernel; kernel++)
-    if (PyUnicode_Check(name) && PyUnicode_CompareWithASCIIString(name, (*kernel)->name) == 0)
-      return PyCapsule_New((void *)(*kernel)->many, "robodyn_ros.kernel", NULL);
-  PyErr_SetObject(PyExc_KeyError, name);
-  return NULL;
+  void * library = PyCapsule_GetContext(capsule);
+  void * found = library ? dlsym(library, ROBODYN_MODEL_SYMBOL) : NULL;
+  const robodyn_model * (*function)(void);
+  if (!found) return PyErr_Format(PyExc_LookupError, "no %s", ROBODYN_MODEL_SYMBOL);
+  memcpy(&function, &found, sizeof function);
+  return PyCapsule_New((void *)function(), "robodyn_ros.model", NULL);
 }
 
-static PyMethodDef module_methods[] = {
-  {"bind", bind, METH_VARARGS, "Return the kernels with their run-time parameters."},
-  {"kernel", kernel_of, METH_O, "Return a kernel for other compiled code."},
+static PyMethodDef methods[] = {
+  {"load", load, METH_O, "Return the kernels of a library."},
+  {"bind", bind, METH_VARARGS, "Return kernels as functions with run-time inputs."},
+  {"model", model, METH_O, "Return a library's robodyn_model."},
   {NULL, NULL, 0, NULL},
 };
 
-static int import_numpy(PyObject * Py_UNUSED(module))
-{
-  import_array1(-1);
-  name_of_out = PyUnicode_InternFromString("out");
-  return name_of_out ? 0 : -1;
-}
-
-static PyModuleDef_Slot module_slots[] = {{Py_mod_exec, (void *)import_numpy}, {0, NULL}};
-
-static struct PyModuleDef module_definition = {
+static struct PyModuleDef definition = {
   PyModuleDef_HEAD_INIT,
-  "robodyn_kernels",
-  "Straight-line dynamics of one arm.",
-  0,
-  module_methods,
-  module_slots,
-  NULL,
-  NULL,
-  NULL,
+  .m_name = "wrapper",
+  .m_doc = "Kernels of an arm's library as functions on arrays.",
+  .m_size = -1,
+  .m_methods = methods,
 };
 
-PyMODINIT_FUNC PyInit_robodyn_kernels(void)
+PyMODINIT_FUNC PyInit_wrapper(void)
 {
-  return PyModuleDef_Init(&module_definition);
+  import_array();
+  PyObject * errors = PyImport_ImportModule("robodyn_ros.errors");
+  if (!errors || PyType_Ready(&BoundType) < 0) return NULL;
+  wrong_shape = PyObject_GetAttrString(errors, "InvalidArgument");
+  singular_mass_matrix = PyObject_GetAttrString(errors, "NoSolution");
+  name_of_out = PyUnicode_InternFromString("out");
+  Py_DECREF(errors);
+  if (!wrong_shape || !singular_mass_matrix || !name_of_out) return NULL;
+  return PyModule_Create(&definition);
 }
-
-/* ---- the arm ---------------------------------------------------------------------------------*/
