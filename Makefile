@@ -34,7 +34,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A ROS installation finds the packages built here only where they are sourced.
 WITH_ROS := $(if $(ROS_DISTRO),source $(VENV)/local_setup.bash &&)
 
-.PHONY: help setup demo identify check test test-late test-faults test-all test-long bench lint docs clean
+.PHONY: help setup demo identify-demo check test test-late test-faults test-all test-long bench lint docs clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -45,7 +45,7 @@ demo: setup  ## an arm in a physics engine holds and tracks on our torques [URDF
 	@$(WITH_ROS) $(BIN)/robodyn demo --output '$(OUT)' \
 	    $(if $(URDF),--urdf '$(URDF)') $(if $(BASE),--base '$(BASE)') $(if $(TIP),--tip '$(TIP)')
 
-identify: setup  ## an arm with a wrong URDF is excited, recorded, identified [URDF= BASE= TIP= SEED= OUT=]
+identify-demo: setup  ## an arm with a wrong URDF is excited, recorded, identified [URDF= BASE= TIP= SEED= OUT=]
 	@$(WITH_ROS) $(BIN)/robodyn identify-demo --output '$(OUT)' $(if $(SEED),--seed '$(SEED)') \
 	    $(if $(URDF),--urdf '$(URDF)') $(if $(BASE),--base '$(BASE)') $(if $(TIP),--tip '$(TIP)')
 

@@ -131,9 +131,10 @@ def _simulate(
     with needing_ros():
         from robodyn_ros.ros.demo.node_process import NodeEnded
         from robodyn_ros.ros.demo.pushed import run_pushed
+        from robodyn_ros.ros.demo.runner import DemoFailed
     try:
         run_pushed(model, parameters, push, duration, click.echo)
-    except NodeEnded as error:
+    except (NodeEnded, DemoFailed) as error:
         raise click.ClickException(str(error)) from error
     except KeyboardInterrupt:
         click.echo('ended')

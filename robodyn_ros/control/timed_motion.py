@@ -535,4 +535,6 @@ def _is_same(
         & (lowest >= lower - ROUNDING)
         & (highest <= upper + ROUNDING)
     )
+    if limits.jerk is not None:
+        is_within &= wide.largest(3) <= limits.jerk * allowed
     return near & is_within.all(axis=1)

@@ -34,7 +34,7 @@ from robodyn_ros.ros_parameters import parameters_of as node_parameters
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / 'launch'
-FOR_USERS = ('robodyn', 'simulation', 'demo', 'gazebo', 'mujoco', 'two_arms', 'feedforward')
+FOR_USERS = ('robodyn', 'simulation', 'gazebo', 'mujoco', 'two_arms', 'feedforward')
 MANAGER = 'controller_manager'
 COMMANDED = '<ros2_control name="arm" type="system"><joint name="a"/></ros2_control>'
 TRAJECTORY = 'trajectory_msgs/msg/JointTrajectory'

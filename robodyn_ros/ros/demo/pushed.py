@@ -8,31 +8,24 @@ It runs in lockstep, no faster than real time: however busy the machine is, no t
 from __future__ import annotations
 
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import rclpy
 from geometry_msgs.msg import PoseStamped, WrenchStamped
-from rclpy.executors import SingleThreadedExecutor
-from rclpy.signals import SignalHandlerOptions
 
 from robodyn_ros.control.softness import bent_posture
 from robodyn_ros.model import RobotModel
 from robodyn_ros.ros.conversions import seconds
-from robodyn_ros.ros.demo.node_process import NodeEnded, NodeProcess
-from robodyn_ros.ros.lockstep import IN_LOCKSTEP
+from robodyn_ros.ros.demo.runner import Observer, Run
 from robodyn_ros.ros.qos import RELIABLE
-from robodyn_ros.spatial import FloatArray
 
 NAMESPACE = '/simulated'
 TIME_STEP = 0.004  # of the physics, and between joint states [s]
 PUSH = 2.0  # that a push lasts, and the time without one [s]
 SILENCE_TIMEOUT = 30.0  # in which the arm's time must go on [s]
-_REMAPPINGS = {'/clock': 'clock', '/diagnostics': 'diagnostics'}
 _SETTLING = 1.0  # of the arm's time, before the first push [s]
 
 
@@ -60,58 +53,22 @@ def run_pushed(
 
     Raises
     ------
-    NodeEnded
+    NodeEnded, DemoFailed
         A node ended, or time did not go on.
     """
     logs = Path(tempfile.mkdtemp(prefix='robodyn_simulated_'))
     robot = {name: parameters[name] for name in ('urdf_file', 'base_link', 'tip_link')}
-    simulated = {
-        **robot,
-        'initial_position': bent_posture(model).tolist(),
-        'time_step': TIME_STEP,
-        'lockstep': True,
-        'real_time': True,
-        'lockstep_timeout': 0.5,
-    }
-    commanding = {'use_sim_time': True, **IN_LOCKSTEP, **parameters}
-    with ExitStack() as stack:
-        # With rclpy's own handlers an interrupt would end the context before the processes.
-        context = rclpy.Context()
-        rclpy.init(context=context, signal_handler_options=SignalHandlerOptions.NO)
-        stack.callback(context.try_shutdown)
-        hand = stack.enter_context(_Hand(context))
-        nodes = [
-            stack.enter_context(
-                NodeProcess(
-                    module,
-                    namespace=NAMESPACE,
-                    parameters=given,
-                    remappings={**_REMAPPINGS, 'torques': 'dynamics_node/torques'},
-                    log=logs / f'{module.rpartition(".")[2]}.log',
-                )
-            )
-            for module, given in (
-                ('simulator_node', simulated),
-                ('dynamics.dynamics_node', commanding),
-            )
-        ]
+    with Run('pushed', logs, namespace=NAMESPACE) as run:
+        hand = run.observe(_Hand, TIME_STEP)
+        run.start_arm({**robot, 'hold': False, 'real_time': True}, parameters, bent_posture(model))
 
         def wait(duration: float) -> None:
             """Wait until the arm's time is so much later."""
-            end, heard, newest = hand.time + duration, time.monotonic(), hand.time
-            while hand.time < end:
-                hand.spin()
-                for node in nodes:
-                    node.check()
-                now = time.monotonic()
-                if hand.time > newest:
-                    newest, heard = hand.time, now
-                elif now - heard > SILENCE_TIMEOUT:
-                    shown = '\n'.join(node.last_lines() for node in nodes)
-                    raise NodeEnded(f'nothing moved for {SILENCE_TIMEOUT:g} s\n{shown}')
+            end = hand.time + duration
+            run.wait(lambda: hand.time >= end, SILENCE_TIMEOUT)
 
         wait(_SETTLING)
-        while not hand.is_felt:
+        while not hand.is_connected:
             wait(_SETTLING)
         say(f'the arm is held; logs: {logs}')
         say(
@@ -123,13 +80,13 @@ def run_pushed(
             if force is None:
                 wait(min(PUSH, end - hand.time))
                 continue
-            before = hand.place()
+            before = hand.position
             hand.push(force)
             wait(PUSH)
-            pushed = hand.place()
+            pushed = hand.position
             hand.push([0.0, 0.0, 0.0])
             wait(PUSH)
-            away, left = pushed - before, hand.place() - before
+            away, left = pushed - before, hand.position - before
             size = float(np.linalg.norm(force))
             along = float(away @ np.asarray(force)) / size if size else 0.0
             say(
@@ -138,38 +95,24 @@ def run_pushed(
             )
 
 
-class _Hand:
-    """A node that pushes the simulated tip and sees where it is; for a ``with`` statement."""
+class _Hand(Observer):
+    """Pushes the simulated tip and observes where it is."""
 
-    def __init__(self, context: rclpy.Context) -> None:
-        self._node = rclpy.create_node('hand', namespace=NAMESPACE, context=context)
-        self._executor = SingleThreadedExecutor(context=context)
-        self._executor.add_node(self._node)
-        self._wrenches = self._node.create_publisher(WrenchStamped, 'tip_wrench', RELIABLE)
-        self._node.create_subscription(
-            PoseStamped, 'dynamics_node/tip_pose', self._on_pose, RELIABLE
-        )
-        self.time = 0.0  # simulated [s]
-        self._position = np.zeros(3)
-
-    def __enter__(self) -> _Hand:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._executor.shutdown()
-        self._node.destroy_node()
-
-    def spin(self) -> None:
-        """Take in what has come."""
-        self._executor.spin_once(timeout_sec=0.1)
-
-    def place(self) -> FloatArray:
-        """Return where the tip is, in base axes, shape (3,) [m]."""
-        return self._position
+    def __init__(self, namespace: str, context: rclpy.Context, time_step: float) -> None:
+        super().__init__(namespace, context, time_step)
+        self._wrenches = self.create_publisher(WrenchStamped, 'tip_wrench', RELIABLE)
+        self.create_subscription(PoseStamped, 'dynamics_node/tip_pose', self._on_pose, RELIABLE)
+        self._time = 0.0
+        self.position = np.zeros(3)  # of the tip in base axes [m]
 
     @property
-    def is_felt(self) -> bool:
-        """Whether the simulator hears of pushes."""
+    def time(self) -> float:
+        """Simulated time, of the newest pose [s]."""
+        return self._time
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether the simulator receives pushes."""
         return self._wrenches.get_subscription_count() > 0
 
     def push(self, force: Sequence[float]) -> None:
@@ -181,5 +124,5 @@ class _Hand:
 
     def _on_pose(self, message: PoseStamped) -> None:
         there = message.pose.position
-        self._position = np.array([there.x, there.y, there.z])
-        self.time = seconds(message.header.stamp)
+        self.position = np.array([there.x, there.y, there.z])
+        self._time = seconds(message.header.stamp)

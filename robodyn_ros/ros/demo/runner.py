@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-What both demonstrations run on: an arm in MuJoCo and the dynamics node, in lockstep over ROS 2.
+What the demonstrations run on: an arm in MuJoCo and the dynamics node, in lockstep over ROS 2.
 
 Each run has processes and a namespace of its own. Until the dynamics node has all that it needs,
 the arm is on its brakes and simulated time stands still; from there on nodes and simulator wait
@@ -180,11 +180,19 @@ class Run:
         Folder that the nodes' output goes to.
     on_time : callable
         Called with simulated time [s] as it goes on.
+    namespace : str, optional
+        One that others know; not given: one that no other run has.
     """
 
-    def __init__(self, name: str, logs: Path, on_time: Callable[[float], None]) -> None:
+    def __init__(
+        self,
+        name: str,
+        logs: Path,
+        on_time: Callable[[float], None] = lambda time: None,
+        namespace: str | None = None,
+    ) -> None:
         self._name, self._logs, self._on_time = name, logs, on_time
-        self._namespace = f'/robodyn_demo_{os.getpid()}/{name}'
+        self._namespace = namespace or f'/robodyn_demo_{os.getpid()}/{name}'
         self._processes: list[NodeProcess] = []
 
     def __enter__(self) -> Run:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""``make identify`` on an arm nobody chose: the whole loop over DDS, and what it shows."""
+"""``make identify-demo`` on an arm nobody chose: the whole loop over DDS, and what it shows."""
 
 import json
 from dataclasses import replace

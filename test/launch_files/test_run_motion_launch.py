@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""identify.launch.py: says what it would do, and sends nothing that was not confirmed."""
+"""run_motion.launch.py: says what it would do, and sends nothing that was not confirmed."""
 
 import tempfile
 import unittest
@@ -21,14 +21,14 @@ def generate_test_description():
     with tempfile.NamedTemporaryFile('w', suffix='.csv', delete=False) as file:
         file.write(MOTION)
     return launched(
-        'identify',
+        'run_motion',
         motion_file=file.name,
         description_file=str(ROOT / 'urdf' / 'puma560.urdf'),
         namespace='arm',
     ), {}
 
 
-class TestIdentify(unittest.TestCase):
+class TestMotion(unittest.TestCase):
     def test_nothing_is_sent_without_confirmation(self, proc_output):
         listener = Listener()
         try:
