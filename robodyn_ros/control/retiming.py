@@ -63,7 +63,8 @@ _CHECKED = 3e-4  # of it, left where it is checked for what is between the place
 _MOST_SOLUTIONS = 12
 _SETTLED = 1e-4  # a solution that differs from the last by this part of the time is the last
 _NEARLY_SETTLED = 1e-2  # before, what is beyond a limit is friction's
-_TIGHTENED = 4  # rounds, after which not limits, but speeds are lowered
+_TIGHTENED = 2  # rounds, after which not limits, but speeds are lowered
+_LEAST_STEP = 0.01  # of x, by which it is
 _TIGHTER = 1.1  # times what is beyond a limit it is lowered
 _LEAST_ROOM = 0.05  # of what gravity and friction leave of a limit, that lowering leaves
 _SLOPE_STEP = 1e-4  # relative, of the difference that stands for friction's derivative by x
@@ -539,7 +540,8 @@ class _Grid:
             if k >= _TIGHTENED:  # between places far apart the path's bend needs it, not its rows
                 left = np.stack([self.left.min(axis=1)] * 2)
                 share = np.concatenate([beyond[:2] / left, beyond[2:] / self.limits.acceleration])
-                slower = slower / (1.0 + share.max(axis=(0, 2)))
+                most = share.max(axis=(0, 2))
+                slower = slower / (1.0 + most + _LEAST_STEP * (most > 0.0))
                 slowest = np.minimum(highest, x)
                 ends = np.stack([slowest[:-1], slowest[1:]])
                 ends = np.where(slower < 1.0, slower * ends, np.inf)
