@@ -108,9 +108,9 @@ def retime(
     MOTION is the YAML of a trajectory_msgs/JointTrajectory, with times or without, or of a message
     of MoveIt that holds one; or a CSV file or a ROS bag. Its path stays; the time along it becomes
     the shortest within the limits of effort and velocity, with the model's friction. Of a CSV file
-    or a bag it is the path of the positions, from rest to
-    rest; where they were measured, --cutoff keeps their noise out of it. A LIMIT is one number for
-    all joints, an option for each joint in the order of the chain, or JOINT=LIMIT.
+    or a bag it is the path of the positions, from rest to rest; where they were measured, --cutoff
+    keeps their noise out of it. A LIMIT is one number for all joints, an option for each joint in
+    the order of the chain, or JOINT=LIMIT.
 
     Parameters
     ----------

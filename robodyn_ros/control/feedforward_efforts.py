@@ -160,7 +160,7 @@ def with_feedforward_efforts(
     notes say what is left of it.
     """
     model = torque.model
-    columns = joint_columns(trajectory, model.joint_names)
+    columns = joint_columns(trajectory, model.joint_names, all_named=beginning is None)
     held = np.setdiff1d(np.arange(model.n), columns)
     if trajectory.efforts.any():
         raise RejectedTrajectory(
@@ -169,12 +169,6 @@ def with_feedforward_efforts(
     possible = PossiblePositions.of(model)
     possible.check('trajectory point', trajectory.positions, columns, RejectedTrajectory)
     if beginning is None:
-        if len(held):
-            raise RejectedTrajectory(
-                'trajectory joint_names',
-                Phrase(f'without {", ".join(model.joint_names[i] for i in held)}'),
-                'every joint of the arm, where its state is not known',
-            )
         begin = float(trajectory.times[0])
         position = np.empty(model.n)
         position[columns] = trajectory.positions[0]

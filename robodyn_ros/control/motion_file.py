@@ -147,15 +147,7 @@ def _is_untimed(rows: TrajectoryRows) -> bool:
 
 def _samples(trajectory: Trajectory, model: RobotModel) -> MotionSamples:
     """Return a trajectory of all joints at times close to one another."""
-    names = model.joint_names
-    columns = joint_columns(trajectory, names)
-    held = [name for name in names if name not in trajectory.joint_names]
-    if held:
-        raise RejectedTrajectory(
-            'trajectory joint_names',
-            Phrase(f'without {", ".join(held)}'),
-            'every joint of the arm',
-        )
+    columns = joint_columns(trajectory, model.joint_names, all_named=True)
     possible = PossiblePositions.of(model)
     possible.check('trajectory point', trajectory.positions, columns, RejectedTrajectory)
     times, begin = trajectory.times, trajectory.positions[0]

@@ -331,20 +331,29 @@ def planned_reference(
     return reference
 
 
-def joint_columns(trajectory: Trajectory, joint_names: tuple[str, ...]) -> np.ndarray:
+def joint_columns(
+    trajectory: Trajectory, joint_names: tuple[str, ...], *, all_named: bool = False
+) -> np.ndarray:
     """
     Return the index of each joint of a trajectory among all joints of the arm.
 
     Raises
     ------
     RejectedTrajectory
-        The arm has no such joint.
+        The arm has no such joint, or has others where all have to be named.
     """
     for name in trajectory.joint_names:
         if name not in joint_names:
             raise RejectedTrajectory(
                 'trajectory joint_names', name, 'one of ' + ', '.join(joint_names)
             )
+    missing = [name for name in joint_names if name not in trajectory.joint_names]
+    if all_named and missing:
+        raise RejectedTrajectory(
+            'trajectory joint_names',
+            Phrase(f'without {", ".join(missing)}'),
+            'every joint of the arm, where its state is not known',
+        )
     return np.array([joint_names.index(name) for name in trajectory.joint_names])
 
 

@@ -256,14 +256,7 @@ def _motion(
 ) -> tuple[Reference, tuple[FloatArray | None, FloatArray | None], FloatArray]:
     """Return the given motion of all joints, its velocities at the ends, its waypoints' times."""
     names = torque.model.joint_names
-    columns = joint_columns(trajectory, names)
-    held = np.setdiff1d(np.arange(len(names)), columns)
-    if len(held) and beginning is None:
-        raise RejectedTrajectory(
-            'trajectory joint_names',
-            Phrase(f'without {", ".join(names[i] for i in held)}'),
-            'every joint of the arm, where its state is not known',
-        )
+    columns = joint_columns(trajectory, names, all_named=beginning is None)
     times = trajectory.times
     is_begun = beginning is not None and times[0] > begin
     position = np.zeros(len(names)) if beginning is None else beginning.position

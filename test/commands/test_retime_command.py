@@ -153,7 +153,7 @@ def test_motion_that_is_slowed_as_a_whole_says_what_slowed_it(slow):
     answer = invoked('retime', ARM, slow, *LIMITS, '--rms-limit', 60)
     assert answer.exit_code == 0
     (line,) = [each for each in answer.output.splitlines() if each.startswith('slowed to ')]
-    assert 'rms' in line
+    assert "rms effort of joint 'joint2'" in line
 
 
 def test_load_that_is_too_heavy_is_refused_by_joint_and_place(slow):

@@ -22,6 +22,8 @@ from timing_oracle import (
     by_ruckig,
     by_toppra,
     cases,
+    largest_jerk,
+    passed_on,
     sent,
     shares,
 )
@@ -83,10 +85,35 @@ def test_other_ways_keep_every_limit_between_their_points(case_of, name, options
         used['torque'] /= part
         for limit in set(used) - {'error', 'effort'}:
             assert used[limit] <= 1.0 + ROUNDING, (output, limit)
-        if output == 'csv' and options[0] == '--jerk-limit':
-            jerks = np.diff(between(points, 2)[2][:, 0], axis=0) / np.diff(points.time)[:-1, None]
-            # Of the law that was timed; samples are no finer than the grid.
-            assert np.median(np.abs(jerks).max(axis=1)) <= 500.0
+        if options[0] == '--jerk-limit':
+            assert largest_jerk(points).max() <= options[1] * (1.0 + ROUNDING), output
+
+
+@pytest.mark.repeats(check=2, test=8)
+@pytest.mark.parametrize('fields', [2, 3], ids=['cubics', 'quintics'])
+@pytest.mark.parametrize(
+    ('name', 'k'),
+    [(name, k) for k in range(PATHS) for name in ('bare', 'rough')],
+    ids='{0}'.format,
+)
+def test_feedforward_passes_on_what_torque_carries_between_points(case_of, name, k, fields):
+    case = case_of(name, k)
+    rest = 0.0 * case.points
+    count = np.arange(len(case.points))
+
+    def share(step):
+        points = Sent(step * count, case.points, rest, rest if fields == 3 else None, None)
+        return shares(case, points, 200)['torque']
+
+    low, high = 0.02, 50.0  # of the least time between points that torque carries
+    while high / low > 1.0 + 1e-5:
+        middle = np.sqrt(low * high)
+        low, high = (middle, high) if share(middle) > 1.0 else (low, middle)
+    used = shares(case, passed_on(case, 1.01 * high, fields), 1000)
+    assert used['torque'] <= 1.0 + ROUNDING and used['effort'] <= 1.0
+    assert used['error'] <= 1.1e-3  # of error_fraction at eight places of a line
+    with pytest.raises(rd.RobodynError, match='torque at'):
+        passed_on(case, 0.98 * high, fields)
 
 
 def test_goal_is_as_fast_as_ruckig_where_accelerations_bind(case_of):

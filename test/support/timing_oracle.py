@@ -161,7 +161,7 @@ def sent(case: Case, output: str, folder: Path, *options: Any) -> Sent:
         motion = rd.retime(case.model, case.points, acceleration_limits=acceleration, **grid)
         return Sent(motion.time, motion.position, motion.velocity, None, None)
     if output == 'message':
-        return _of_trajectory(case, _by_feedforward(case))
+        return passed_on(case, 3.0, retime=1.0)
     path, written = folder / 'given.yaml', folder / f'timed.{output}'
     times = 3.0 * np.arange(len(case.points))
     message = {
@@ -213,25 +213,39 @@ def _of_yaml(case: Case, path: Path) -> Sent:
     return Sent(np.array(time), q, qd, rows('accelerations'), rows('effort'))
 
 
-def _by_feedforward(case: Case) -> Trajectory:
-    """Return what the node feedforward sends on, its parameter ``retime`` being 1."""
+def passed_on(case: Case, step: float, fields: int = 1, retime: float = 0.0) -> Sent:
+    """
+    Return what the node feedforward sends on for a path whose points are so far apart [s].
+
+    Parameters
+    ----------
+    case : Case
+    step : float
+        [s]
+    fields : int
+        1: the points have positions; 2: velocities, too, zero; 3: accelerations, too, zero.
+    retime : float
+        The node's parameter.
+
+    Raises
+    ------
+    RobodynError
+        It refuses the path.
+    """
     settings = checked(
         {'urdf_file': str(case.urdf), 'tip_link': case.tip, 'algorithm': 'newton_euler'}
     )
-    node = TrajectoryFeedforward(settings, None, 1e-3, PERIOD, retime=1.0)
+    node = TrajectoryFeedforward(settings, None, 1e-3, PERIOD, retime=retime)
     first = case.points[0]
     node.joint_states.receive(case.joints, first, 0.0 * first, received=1.0, stamp=50.0)
     node.take_state()
-    nothing: list[tuple[float, ...]] = [()] * (len(case.points) - 1)
-    given = Trajectory.from_points(
-        case.joints,
-        (3.0 * np.arange(1, len(case.points))).tolist(),
-        case.points[1:].tolist(),
-        nothing,
-        nothing,
-        nothing,
-    )
-    return node.with_efforts(given, 1.0).trajectory
+    points = case.points[1:]
+    nothing: list[list[float]] = [[]] * len(points)
+    zeros = (0.0 * points).tolist()
+    rows = [zeros if fields > order else nothing for order in (1, 2)]
+    times = (step * np.arange(1, len(case.points))).tolist()
+    given = Trajectory.from_points(case.joints, times, points.tolist(), *rows, nothing)
+    return _of_trajectory(case, node.with_efforts(given, 1.0).trajectory)
 
 
 def _of_trajectory(case: Case, found: Trajectory) -> Sent:
