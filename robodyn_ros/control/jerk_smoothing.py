@@ -88,10 +88,7 @@ class TimeLaw:
 
 
 def smoothed(
-    path: JointPath,
-    law: TimeLaw,
-    torque: ReferenceTorque,
-    limits: TimingLimits,
+    path: JointPath, law: TimeLaw, torque: ReferenceTorque, limits: TimingLimits
 ) -> tuple[Waypoints, FloatArray]:
     """
     Return the motion with jerk limits, and the path's parameter at its knots.

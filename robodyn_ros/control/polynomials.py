@@ -85,11 +85,10 @@ class Polynomials:
         powers = s[..., None] ** order
         first = order * s[..., None] ** np.maximum(order - 1, 0)
         second = order * (order - 1) * s[..., None] ** np.maximum(order - 2, 0)
-        return (
-            powers @ coefficients,
-            first @ coefficients / step,
-            second @ coefficients / step**2,
-        )
+        # One product: of many small matrices each call takes long.
+        found = np.concatenate([powers, first, second], axis=-2) @ coefficients
+        q, qd, qdd = np.split(found, 3, axis=-2)
+        return q, qd / step, qdd / step**2
 
     def extremes(
         self, order: int, within: tuple[FloatArray, FloatArray] | None = None

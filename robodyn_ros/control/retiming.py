@@ -63,7 +63,8 @@ _CHECKED = 3e-4  # of it, left where it is checked for what is between the place
 _MOST_SOLUTIONS = 12
 _SETTLED = 1e-4  # a solution that differs from the last by this part of the time is the last
 _NEARLY_SETTLED = 1e-2  # before, what is beyond a limit is friction's
-_TIGHTENED = 4  # rounds, after which not limits, but speeds are lowered
+_TIGHTENED = 2  # rounds, after which not limits, but speeds are lowered
+_LEAST_STEP = 0.01  # of x, by which it is
 _TIGHTER = 1.1  # times what is beyond a limit it is lowered
 _LEAST_ROOM = 0.05  # of what gravity and friction leave of a limit, that lowering leaves
 _SLOPE_STEP = 1e-4  # relative, of the difference that stands for friction's derivative by x
@@ -134,12 +135,13 @@ def retime(
     Raises
     ------
     InvalidArgument, NonFiniteValue, WrongType
-        An argument; a path outside of the position limits; nothing that limits the speed.
+        An argument; a path outside of the position limits; a joint that moves although nothing
+        limits its acceleration.
     NoBackend
         Ruckig cannot be imported.
     Overload
-        The torque that holds the arm somewhere on the path is beyond a limit, or its root mean
-        square is: joint, place, torque and limit are named.
+        The torque that holds the arm somewhere on the path, or that overcomes its friction there,
+        is beyond a limit, or its root mean square is: joint, place, torque and limit are named.
     NoSolution
         The start is too fast to keep to the path within limits, or the end cannot be reached at
         its velocity.
@@ -147,8 +149,8 @@ def retime(
     Notes
     -----
     Linear in the number of grid points. Friction is that of ``smooth_friction_torque`` with the
-    nodes' ``friction_velocity``. The result is checked at nine places between each two samples.
-    With jerk limits the motion begins and ends at rest.
+    nodes' ``friction_velocity``. The result is checked between each two samples: what moves by
+    exact extremes, torque at nine places or more. With jerk limits it begins and ends at rest.
     """
     arm, inverse = _arm_of(model)
     points = checked_waypoints(waypoints, arm.n)
@@ -539,7 +541,8 @@ class _Grid:
             if k >= _TIGHTENED:  # between places far apart the path's bend needs it, not its rows
                 left = np.stack([self.left.min(axis=1)] * 2)
                 share = np.concatenate([beyond[:2] / left, beyond[2:] / self.limits.acceleration])
-                slower = slower / (1.0 + share.max(axis=(0, 2)))
+                most = share.max(axis=(0, 2))
+                slower = slower / (1.0 + most + _LEAST_STEP * (most > 0.0))
                 slowest = np.minimum(highest, x)
                 ends = np.stack([slowest[:-1], slowest[1:]])
                 ends = np.where(slower < 1.0, slower * ends, np.inf)
@@ -694,13 +697,6 @@ class _Grid:
                 Phrase(f'{end**0.5:.4g} along the path'),
                 f'at most {ranges[-1, 1] ** 0.5:.4g}, by the velocity limits',
             )
-        if x.max() >= 0.99 * _FASTEST:
-            k = int(x.argmax())
-            raise InvalidArgument(
-                'argument model',
-                Phrase(f'nothing bounds the speed {self.where(min(k, len(x) - 2))}'),
-                'effort, velocity or acceleration limits',
-            )
         stuck = np.flatnonzero((x[1:] <= 0.0) & (x[:-1] <= 0.0))
         if len(stuck):
             k = int(stuck[0])
@@ -724,23 +720,23 @@ class _Grid:
         name = self.torque.model.joint_names[j]
         return f'joint {name!r} needs {torque:.4g} of {self.limits.effort[j]:.4g}'
 
+    def _time(self, rate: FloatArray) -> FloatArray:
+        """Return the time at the grid points from the path's rate there, (N + 1,) each [s]."""
+        return np.concatenate([[0.0], np.cumsum(2.0 * self.step / (rate[:-1] + rate[1:]))])
+
     def law(self, x: FloatArray) -> TimeLaw:
         """Return the time law of x (N + 1,)."""
         rate = np.sqrt(x)
-        durations = 2.0 * self.step / (rate[:-1] + rate[1:])
-        time = np.concatenate([[0.0], np.cumsum(durations)])
         is_first = np.append(self.ends[:, 0] == 0.0, False)
         is_stop = is_first & np.append(self.path.is_stop[self.segment], False)
-        return TimeLaw(time, self.parameters(), rate, is_stop)
+        return TimeLaw(self._time(rate), self.parameters(), rate, is_stop)
 
     def motion(self, x: FloatArray) -> Waypoints:
         """Return the motion of x (N + 1,)."""
         rate = np.sqrt(x)
-        durations = 2.0 * self.step / (rate[:-1] + rate[1:])
-        time = np.concatenate([[0.0], np.cumsum(durations)])
         position = np.vstack([self.q[:, 0], self.q[-1:, 1]])
         velocity = np.vstack([self.slope[:, 0], self.slope[-1:, 1]]) * rate[:, None]
-        return Waypoints(time, position, velocity)
+        return Waypoints(self._time(rate), position, velocity)
 
     def _excess(self, motion: Waypoints) -> tuple[FloatArray, FloatArray]:
         """Return what is beyond limits, (4, N, n), and the share of the velocity limits, (N,)."""
