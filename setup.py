@@ -41,7 +41,7 @@ def core_module():
     return Extension(
         f'{PACKAGE}.control.core_module',
         [f'{CORE}/core_module.cpp'],
-        depends=CORE_SOURCES,
+        depends=[*CORE_SOURCES, f'{PACKAGE}/compiled/c/robodyn_model.h'],
         include_dirs=headers,
         define_macros=[('ROBODYN_SOURCES', f'"{digest.hexdigest()}"')],
         # No contraction: the torques are the same wherever they are computed.
@@ -64,7 +64,7 @@ def wrapper_of_kernels():
     return Extension(
         f'{PACKAGE}.compiled.c.wrapper',
         [f'{folder}/wrapper.c'],
-        depends=[f'{folder}/vectors.h'],
+        depends=[f'{folder}/vectors.h', f'{folder}/robodyn_model.h'],
         include_dirs=[numpy.get_include()],
         extra_compile_args=['-std=gnu11', '-O2', '-g0', '-fvisibility=hidden'],
     )

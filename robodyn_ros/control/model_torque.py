@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal, get_args
+from types import SimpleNamespace
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -17,8 +18,11 @@ from robodyn_ros.control.law import Friction, InverseDynamics, OfPosition, Terms
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.dynamics import (
     Method,
+    forward_dynamics,
+    friction_torque,
     gravity_torque,
     inverse_dynamics,
+    mass_matrix,
     smooth_friction_torque,
 )
 from robodyn_ros.dynamics.friction import friction_of
@@ -30,6 +34,10 @@ from robodyn_ros.spatial import FloatArray
 Algorithm = Literal['compiled', 'newton_euler', 'kane']
 # Fast enough for a control cycle, the fastest first.
 ALGORITHMS: tuple[Algorithm, ...] = get_args(Algorithm)
+
+
+# Those that services call beside the model's own.
+_OF_SERVICES = ('forward_dynamics', 'friction_torque', 'tip_wrench_torque')
 
 
 def why_not_compiled(error: Exception) -> str:
@@ -71,7 +79,7 @@ class RigidBodyTorque:
         try:
             compiled = compile_model(
                 model,
-                kernels=MODEL_KERNELS,
+                kernels=(*MODEL_KERNELS, *_OF_SERVICES),
                 runtime=('gravity', 'payload'),
                 payload_links=links,
             )
@@ -131,6 +139,21 @@ class RigidBodyTorque:
             return LoadedLibrary(compiled.inverse_dynamics, *compiled.library())
         method: Method = 'newton_euler' if self.algorithm == 'compiled' else self.algorithm
         return partial(inverse_dynamics, model, method=method)
+
+    def functions(self, model: RobotModel) -> Any:
+        """
+        Return functions of ``robodyn_ros`` for the arm under another payload or gravity.
+
+        They are attributes without the argument ``model``: inverse and forward dynamics, gravity
+        and friction torque, mass matrix.
+        """
+        if self._compiled is not None:
+            return self._compiled.with_model(model)
+        numpy = (
+            *(inverse_dynamics, forward_dynamics),
+            *(gravity_torque, friction_torque, mass_matrix),
+        )
+        return SimpleNamespace(**{each.__name__: partial(each, model) for each in numpy})
 
     def friction(self, model: RobotModel) -> Friction:
         """Return the arm's friction torque, which does not depend on payload and gravity."""

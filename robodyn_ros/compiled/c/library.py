@@ -61,9 +61,9 @@ def _processor() -> str:
     return platform.processor() + platform.machine()
 
 
-def compiled_library(kernels: Sequence[Kernel], more: str = '') -> bytes:
+def compiled_library(kernels: Sequence[Kernel], model: str = '') -> bytes:
     """
-    Return the binary of a library with these kernels, and with more source behind them.
+    Return the binary of a library with these kernels, and of the ``robodyn_model`` made of them.
 
     Raises
     ------
@@ -76,10 +76,10 @@ def compiled_library(kernels: Sequence[Kernel], more: str = '') -> bytes:
     try:
         with tempfile.TemporaryDirectory(prefix='robodyn_') as folder:
             file, library = Path(folder, 'kernels.c'), Path(folder, 'kernels.so')
-            file.write_text(library_source(kernels) + more, encoding='utf-8')
+            file.write_text(library_source(kernels, model), encoding='utf-8')
             for native in ([_NATIVE], []):
                 code, said = output_of(
-                    [*command, *FLAGS, *native, str(file), '-o', str(library), '-lm'],
+                    [*command, *FLAGS, *native, str(file), '-lm', '-o', str(library)],
                     max(deadline - time.monotonic(), 0.0),
                     'stderr',
                 )
@@ -140,8 +140,10 @@ def _wrapper() -> Any:
 # --- source ----------------------------------------------------------------------------------
 
 
-def library_source(kernels: Sequence[Kernel]) -> str:
-    """Return the source of a library with these kernels; its one symbol lists them."""
+def library_source(kernels: Sequence[Kernel], model: str = '') -> str:
+    """Return the source of a library with these kernels; one symbol lists them."""
+    # Of a robodyn_model the inverse dynamics alone takes rows.
+    in_lanes = ['inverse_dynamics'] if model else [kernel.name for kernel in kernels]
     try:
         vectors = files(__package__).joinpath('vectors.h').read_text(encoding='utf-8')
     except OSError as error:
@@ -153,19 +155,22 @@ def library_source(kernels: Sequence[Kernel]) -> str:
     return '\n'.join(
         [
             vectors,
-            *(line for kernel in ordered for line in _kernel(kernel, has_wrench)),
+            *(line for x in ordered for line in _kernel(x, has_wrench, x.name in in_lanes)),
             '__attribute__((visibility("default")))',
             f'const Kernel *const robodyn_kernels[] = {{{addresses}, NULL}};\n',
+            model,
         ]
     )
 
 
-def _kernel(kernel: Kernel, has_wrench: bool) -> list[str]:
+def _kernel(kernel: Kernel, has_wrench: bool, in_lanes: bool) -> list[str]:
     name, results = kernel.name, range(len(kernel.results))
     shapes = [_result(shape) for _, shape in kernel.results]
     widths = dict(kernel.inputs)
     in_lanes = (
-        sum(kernel.operation_count) <= _LARGEST_FOR_LANES and not kernel.has_scalar_functions
+        in_lanes
+        and sum(kernel.operation_count) <= _LARGEST_FOR_LANES
+        and not kernel.has_scalar_functions
     )
     many = f'{name}_lanes' if in_lanes else f'{name}_one'
     with_wrench = has_wrench and name == 'inverse_dynamics'

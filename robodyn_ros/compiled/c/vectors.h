@@ -64,10 +64,15 @@ RARE static void far_sines_and_cosines(const vec * angle, vec * sine, vec * cosi
 
 ALWAYS_INLINE void sines_and_cosines(const vec * angle, vec * sine, vec * cosine)
 {
-  const vec x = *angle, shifted = SHIFTED(x);
+  const vec x = *angle;
+  const vec shifted = SHIFTED(x);
   const ivec quarters = (ivec)shifted;
-  const vec k = shifted - ROUND, r = REMAINDER(x, k), z = r * r, half = 0.5 * z, w = 1.0 - half;
-  const vec s = SINE(r, z), c = COSINE(z, half, w);
+  const vec k = shifted - ROUND;
+  const vec r = REMAINDER(x, k);
+  const vec z = r * r;
+  const vec s = SINE(r, z);
+  const vec half = 0.5 * z, w = 1.0 - half;
+  const vec c = COSINE(z, half, w);
   const ivec swap = -(quarters & 1);
   const ivec si = (((ivec)s & ~swap) | ((ivec)c & swap)) ^ ((quarters & 2) << 62);
   const ivec co = (((ivec)c & ~swap) | ((ivec)s & swap)) ^ (((quarters + 1) & 2) << 62);

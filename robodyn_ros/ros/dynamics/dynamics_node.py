@@ -196,6 +196,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
                 ready.parameter_deviation,
                 ready.units.effort_scale,
                 time.monotonic(),
+                ready.torque.algorithm,
             )
         )
         if ready.torque.algorithm != parameters.algorithm:

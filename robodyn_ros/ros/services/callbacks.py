@@ -6,7 +6,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, wraps
+from functools import cached_property, lru_cache, wraps
 from typing import Any
 
 import numpy as np
@@ -23,13 +23,7 @@ from robodyn_interfaces.srv import (
     SetPayload,
 )
 from robodyn_ros.control.load import GravityChange, Load, gravity_text
-from robodyn_ros.dynamics import (
-    forward_dynamics,
-    friction_torque,
-    gravity_torque,
-    inverse_dynamics,
-    mass_matrix,
-)
+from robodyn_ros.control.model_torque import Algorithm, RigidBodyTorque
 from robodyn_ros.errors import InvalidArgument, NonFiniteValue, NotReady, Phrase, RobodynError
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.parameters import BaseParameters, base_parameters
@@ -61,6 +55,8 @@ class Robot:
         Torque for a unit of measured effort; None: 1.
     configured : float
         When, by the steady clock [s]: what was measured before is another robot's.
+    algorithm : str
+        Of the node: compiled functions answer where it commands by them.
     """
 
     arm: RobotModel
@@ -70,6 +66,7 @@ class Robot:
     parameter_deviation: np.ndarray | None = None
     effort_scale: np.ndarray | None = None
     configured: float = 0.0
+    algorithm: Algorithm = 'newton_euler'
 
     @classmethod
     def under(cls, load: Load, arm: RobotModel, **known: Any) -> Robot:
@@ -80,6 +77,15 @@ class Robot:
     def minimal_parameters(self) -> BaseParameters:
         """The base (minimal) parameters of the arm under the load."""
         return base_parameters(self.model)
+
+    @cached_property
+    def functions(self) -> Any:
+        """Functions of the arm under the load, as ``RigidBodyTorque.functions`` has them."""
+        return _torque_of(self.arm, self.algorithm).functions(self.model)
+
+
+# Read from the cache, where the node's own left it: milliseconds at the first request.
+_torque_of = lru_cache(maxsize=1)(RigidBodyTorque.of)
 
 
 def responding(service: Callable[..., str | None]) -> Callable[..., Any]:
@@ -152,7 +158,7 @@ def get_mass_matrix(
 ) -> None:
     """Give M(q) at the given position or at the measured one."""
     position = _position(robot, request.position, measured)
-    response.mass_matrix = conversions.matrix(mass_matrix(robot.model, position))
+    response.mass_matrix = conversions.matrix(robot.functions.mass_matrix(position))
 
 
 @responding
@@ -163,16 +169,16 @@ def get_dynamics_terms(
     measured: Cycle | None,
 ) -> None:
     """Give M, C qd, g and friction at one state."""
-    model = robot.model
     q, qd = _state(robot, request, measured)
-    gravity = gravity_torque(model, q)
-    coriolis = inverse_dynamics(model, q, qd, np.zeros(model.n)) - gravity
+    of_arm = robot.functions
+    gravity = of_arm.gravity_torque(q)
+    coriolis = of_arm.inverse_dynamics(q, qd, np.zeros_like(q)) - gravity
     response.position = conversions.floats(q)
     response.velocity = conversions.floats(qd)
-    response.mass_matrix = conversions.matrix(mass_matrix(model, q))
+    response.mass_matrix = conversions.matrix(of_arm.mass_matrix(q))
     response.coriolis = conversions.floats(coriolis)
     response.gravity = conversions.floats(gravity)
-    friction = friction_torque(model, qd, rigid_torque=coriolis + gravity)
+    friction = of_arm.friction_torque(qd, rigid_torque=coriolis + gravity)
     response.friction = conversions.floats(friction)
 
 
@@ -187,9 +193,9 @@ def compute_inverse_dynamics(
     q, qd = _state(robot, request, measured)
     qdd = _each_joint(robot, 'request acceleration', request.acceleration, np.zeros(robot.arm.n))
     wrench = conversions.wrench(request.tip_wrench)
-    torque = inverse_dynamics(robot.model, q, qd, qdd, tip_wrench=wrench)
+    torque = robot.functions.inverse_dynamics(q, qd, qdd, tip_wrench=wrench)
     response.effort = conversions.floats(torque)
-    friction = friction_torque(robot.model, qd, rigid_torque=torque)
+    friction = robot.functions.friction_torque(qd, rigid_torque=torque)
     response.friction = conversions.floats(friction)
 
 
@@ -203,7 +209,7 @@ def compute_forward_dynamics(
     """Give the accelerations that torques cause."""
     q, qd = _state(robot, request, measured)
     effort = _each_joint(robot, 'request effort', request.effort)
-    response.acceleration = conversions.floats(forward_dynamics(robot.model, q, qd, effort))
+    response.acceleration = conversions.floats(robot.functions.forward_dynamics(q, qd, effort))
 
 
 # --- what it carries ---------------------------------------------------------------------------
