@@ -62,12 +62,12 @@ class TimeLaw:
             for part in parts
         ]
 
-    def at(self, time: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the integral of the parameter, the parameter and its rate, at times (M,) [s]."""
-        area, place, rate = self._areas.at(time)
+    def at(self, time: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the integral of the parameter, and the parameter, at times (M,) [s]."""
+        area, place, _ = self._areas.at(time)
         before, after = np.minimum(time, 0.0), np.maximum(time - self.time[-1], 0.0)
         outside = before * self.parameter[0] + after * self.parameter[-1]
-        return area[:, 0] + outside, place[:, 0], rate[:, 0]
+        return area[:, 0] + outside, place[:, 0]
 
     @cached_property
     def _areas(self) -> Polynomials:
@@ -78,13 +78,11 @@ class TimeLaw:
         begin = np.concatenate([[0.0], np.cumsum(s + v + bend)[:-1]])
         return Polynomials(self.time, np.stack([begin, s, v, bend], axis=1)[..., None])
 
-    def averaged(
-        self, time: FloatArray, window: float
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the averaged parameter and two derivatives at times (M,) from 0 on."""
+    def averaged(self, time: FloatArray, window: float) -> tuple[FloatArray, FloatArray]:
+        """Return the averaged parameter and its rate at times (M,) from 0 on."""
         now, before = self.at(time), self.at(time - window)
-        place, rate, bend = ((a - b) / window for a, b in zip(now, before, strict=True))
-        return np.clip(place, self.parameter[0], self.parameter[-1]), rate, bend
+        place, rate = ((a - b) / window for a, b in zip(now, before, strict=True))
+        return np.clip(place, self.parameter[0], self.parameter[-1]), rate
 
 
 def smoothed(
@@ -107,17 +105,17 @@ def smoothed(
     Overload
         The torque at rest on the path is beyond a limit.
     """
-    jerk_limits, limits = limits.jerk, replace(limits, rms=None)
-    assert jerk_limits is not None
+    assert limits.jerk is not None
+    jerk_limits = _JERK_HEADROOM * limits.jerk
+    limits = replace(limits, jerk=jerk_limits, rms=None)
     pieces = law.pieces()
     needed = max(_needed_window(path, piece, jerk_limits) for piece in pieces)
     best: tuple[Waypoints, FloatArray] | None = None
     for window in needed * _WINDOWS:
-        motion, place, jerk = _averaged(path, pieces, float(window))
-        scale = max(1.0, float((jerk / (_JERK_HEADROOM * jerk_limits)).max()) ** (1 / 3))
+        motion, place = _averaged(path, pieces, float(window))
+        scale = float((motion.polynomials.largest(3) / jerk_limits).max()) ** (1 / 3)
         if best is not None and scale * motion.duration >= best[0].duration:
             continue
-        motion = motion.slower(scale)
         motion = motion.slower(Course(torque, motion, limits).scale())
         if best is None or motion.duration < best[0].duration:
             best = motion, place
@@ -135,28 +133,26 @@ def _needed_window(path: JointPath, piece: TimeLaw, jerk_limits: FloatArray) -> 
 
 def _averaged(
     path: JointPath, pieces: list[TimeLaw], window: float
-) -> tuple[Waypoints, FloatArray, FloatArray]:
-    """Return the averaged motion, the parameter at its knots, and the largest jerks (n,)."""
-    begin, jerks = 0.0, []
+) -> tuple[Waypoints, FloatArray]:
+    """Return the averaged motion and the parameter at its knots."""
+    begin = 0.0
     parts: list[tuple[FloatArray, ...]] = []
     for piece in pieces:
         duration = piece.time[-1] + window
         wanted = np.clip(duration / _STEP, _FINER * (len(piece.time) - 1), _MOST_KNOTS)
         time = np.linspace(0.0, duration, int(wanted) + 1)
-        place, rate, bend = piece.averaged(time, window)
-        q, slope, curve = _states(path, place)
+        place, rate = piece.averaged(time, window)
+        q, slope = _states(path, place)
         qd = slope * rate[:, None]
-        qdd = slope * bend[:, None] + curve * rate[:, None] ** 2
-        jerks.append(np.abs(np.diff(qdd, axis=0)).max(axis=0) / time[1])
         new = slice(1 if parts else 0, None)
         parts.append((begin + time[new], q[new], qd[new], place[new]))
         begin += duration
     time, position, velocity, at = (np.concatenate(each) for each in zip(*parts, strict=True))
-    return Waypoints(time, position, velocity), at, np.max(jerks, axis=0)
+    return Waypoints(time, position, velocity), at
 
 
-def _states(path: JointPath, parameter: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return q and two derivatives, (M, n), at parameters that do not fall."""
+def _states(path: JointPath, parameter: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return q and its derivative, (M, n), at parameters that do not fall."""
     # A piece's last place is the end of its segment, not the beginning of the next.
     inner = path.knots[1:-1]
     middle = 0.5 * (parameter[0] + parameter[-1])
@@ -164,5 +160,5 @@ def _states(path: JointPath, parameter: FloatArray) -> tuple[FloatArray, FloatAr
     right = np.searchsorted(inner, parameter, side='right')
     segment = np.where(parameter > middle, left, right)
     t = (parameter - path.knots[segment]) / np.diff(path.knots)[segment]
-    q, slope, curve = (part[:, 0] for part in path.states(segment, t[:, None]))
-    return q, slope, curve
+    q, slope, _ = path.states(segment, t[:, None])
+    return q[:, 0], slope[:, 0]

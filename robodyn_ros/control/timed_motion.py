@@ -367,19 +367,21 @@ class Course:
             'velocity': polynomials.largest(1) / limits.velocity,
             'acceleration': polynomials.largest(2) / limits.acceleration,
         }
+        if limits.jerk is not None:
+            self._shares['jerk'] = polynomials.largest(3) / limits.jerk
 
     def _torques(self, scale: float) -> tuple[FloatArray, FloatArray]:
         """Return the rigid body's torque and the velocities (N - 1, P, n) at a time scale."""
         return self._resting + self._moving / scale**2, self._qd / scale
 
     def shares(self, scale: float = 1.0) -> dict[str, FloatArray]:
-        """Return the largest part of each of ``LIMITS`` that is used between knots, (N - 1, n)."""
+        """Return the largest part of each limit that is used between knots, (N - 1, n) each."""
         lowest, highest = effort_range(self._torque, *self._torques(scale))
-        return {
-            'effort': np.maximum(-lowest, highest) / self._limits.effort,
-            'velocity': self._shares['velocity'] / scale,
-            'acceleration': self._shares['acceleration'] / scale**2,
+        moving = {
+            name: share / scale**order
+            for order, (name, share) in enumerate(self._shares.items(), 1)
         }
+        return {'effort': np.maximum(-lowest, highest) / self._limits.effort, **moving}
 
     def rms(self, scale: float = 1.0) -> FloatArray:
         """Return the root mean square of the torque over time, (n,) [N m or N]."""

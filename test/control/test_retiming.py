@@ -411,6 +411,22 @@ def test_jerk_limits_are_kept_without_leaving_path_or_torque(corners, limit):
     assert max(off) < 1e-3
 
 
+@pytest.mark.parametrize('grid_points', [2, 5, 20, 200])
+@pytest.mark.parametrize(
+    'corners',
+    [{'corners': 'spline'}, {'corners': 'stop'}, {'corners': 'blend', 'tolerance': 1e-3}],
+)
+def test_jerk_limits_hold_between_any_two_samples_however_few_there_are(corners, grid_points):
+    model = arm('ur5_robot.urdf')
+    for size, limit in ((1e-3, 20.0), (0.1, 500.0), (1.0, 20.0)):
+        points = size * waypoints(model, 3, 4)
+        motion = retime(model, points, jerk_limits=limit, grid_points=grid_points, **corners)
+        step, velocity = np.diff(motion.time)[:, None], motion.velocity
+        way = np.diff(motion.position, axis=0)
+        jerk = 6.0 * (velocity[1:] + velocity[:-1]) / step**2 - 12.0 * way / step**3
+        assert np.abs(jerk).max() <= limit
+
+
 def test_jerk_of_one_joint_is_that_of_the_average():
     """Bang-bang, averaged so that twice the acceleration takes one window, lasts that longer."""
     rise = FORCE / MASS

@@ -18,7 +18,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from typing import Literal
 
@@ -85,7 +85,11 @@ def output_of(
     stop = threading.Event()
     with ThreadPoolExecutor(1) as thread:
         try:
-            return thread.submit(_end_of_run, command, stream, timeout, stop).result()
+            run = thread.submit(_end_of_run, command, stream, timeout, stop)
+            # Again and again: a signal that comes just before a wait would not end it.
+            while not wait([run], _LOOK_PERIOD).done:
+                pass
+            return run.result()
         except (OSError, ValueError) as error:  # ValueError: a zero byte in the command
             raise NoBackend('C compiler', Phrase(str(error)), WANTED) from error
         finally:
