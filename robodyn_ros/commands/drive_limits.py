@@ -11,6 +11,7 @@ import numpy as np
 from robodyn_ros.commands.options import PerJoint, Refused, of_joints
 from robodyn_ros.description.findings import MASSES
 from robodyn_ros.model import RobotModel
+from robodyn_ros.motions.point_to_point import known_effort_limits
 from robodyn_ros.spatial import FloatArray
 
 EFFORT_LIMITS = (
@@ -60,7 +61,7 @@ def unknown(model: RobotModel, effort: FloatArray | None = None) -> Iterator[tup
     """
     if not model.inertial_parameters[:, 9].any():
         yield 'no link that moves has a mass', MASSES
-    limits = limits_of((), model, '', model.effort_limits) if effort is None else effort
+    limits = known_effort_limits(model) if effort is None else effort
     names = ', '.join(
         repr(name) for name, limit in zip(model.joint_names, limits) if np.isinf(limit)
     )

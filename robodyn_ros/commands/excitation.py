@@ -205,8 +205,8 @@ def excite(
         ],
         'findings': found.findings,
     }
-    told = ('not_excited', 'no_effort_limit')
-    notes = [*lines_of(each for each in found.findings if each.code not in told)]
+    said_below = ('not_excited', 'no_effort_limit')
+    notes = [*lines_of(each for each in found.findings if each.code not in said_below)]
     notes += [
         f'Note: torque does not bound the motion: {what}; needed: {gives}'
         for what, gives in unknown(model)

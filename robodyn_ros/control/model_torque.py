@@ -149,10 +149,7 @@ class RigidBodyTorque:
         """
         if self._compiled is not None:
             return self._compiled.with_model(model)
-        numpy = (
-            *(inverse_dynamics, forward_dynamics),
-            *(gravity_torque, friction_torque, mass_matrix),
-        )
+        numpy = inverse_dynamics, forward_dynamics, gravity_torque, friction_torque, mass_matrix
         return SimpleNamespace(**{each.__name__: partial(each, model) for each in numpy})
 
     def friction(self, model: RobotModel) -> Friction:

@@ -253,7 +253,7 @@ class Punctuality:
         return Look(now, max(self._worst, self._worst_before))
 
 
-class Excuse:
+class GracePeriod:
     """
     The time that a node is given where the watchdog was late, too: all of the machine stood still.
 
@@ -311,7 +311,7 @@ class WatchdogNode(Node):
         self._last: tuple[float, np.ndarray] | None = None  # of this process
         self._given_back = -np.inf  # when [s]
         self._punctuality = Punctuality()
-        self._excuse = Excuse()
+        self._grace = GracePeriod()
 
     def watch(self) -> None:
         """Wait, and take over when needed, until the node's process ends or closes the memory."""
@@ -339,7 +339,7 @@ class WatchdogNode(Node):
                 planned = beat + timeout
                 if planned <= now:
                     is_late = now - planned_before > period
-                    if is_late and self._excuse.counts(beat, now, timeout):
+                    if is_late and self._grace.counts(beat, now, timeout):
                         planned = now + period
                     elif self._command(settings):
                         return

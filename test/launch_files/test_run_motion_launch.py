@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""run_motion.launch.py: says what it would do, and sends nothing that was not confirmed."""
+"""run_motion.launch.py prints the motion, and publishes none that was not confirmed."""
 
 import tempfile
 import unittest

@@ -588,7 +588,7 @@ def test_watchdog_commands_while_the_node_does_nothing_and_gives_back(rig, robot
 
 @pytest.mark.longer
 def test_watchdog_that_is_always_late_takes_over_all_the_same(rig, robot):
-    # As on a machine with too much to do; it excuses a beat once, as if all had stood still.
+    # As on a machine with too much to do; it waits once for a beat, as if all had stood still.
     rig.start(**robot, state_timeout=0.1, ramp_time=0.0, watchdog_period=0.01)
     rig.watch(late=0.03)
     rig.bring_up(POSITION)

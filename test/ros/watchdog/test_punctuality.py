@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The watchdog says how late it looks after the node, and what that excuses."""
+"""The watchdog says how late its checks are, and how long it waits then."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from robodyn_ros.ros.shared_memory import Look
-from robodyn_ros.ros.watchdog import Excuse, Punctuality
+from robodyn_ros.ros.watchdog import GracePeriod, Punctuality
 
 
 def test_worst_lateness_of_the_last_window_and_of_the_one_before_is_told():
@@ -24,13 +24,13 @@ def test_early_look_is_not_late():
     assert Punctuality().look(10.0, 10.5).lateness == 0.0
 
 
-def test_a_node_is_excused_once_for_each_beat_and_no_longer_than_that():
-    excuse = Excuse()
-    assert [excuse.counts(5.0, now, 0.1) for now in (6.0, 6.05, 6.15, 9.0)] == [
+def test_a_node_gets_a_grace_period_once_for_each_beat_and_no_longer():
+    grace = GracePeriod()
+    assert [grace.counts(5.0, now, 0.1) for now in (6.0, 6.05, 6.15, 9.0)] == [
         True,
         True,
         False,
         False,
     ]
-    assert excuse.counts(9.0, 9.2, 0.1)
-    assert not excuse.counts(9.0, 9.4, 0.1)
+    assert grace.counts(9.0, 9.2, 0.1)
+    assert not grace.counts(9.0, 9.4, 0.1)
