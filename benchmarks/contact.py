@@ -126,7 +126,7 @@ def costs() -> list[float]:
         ),
         None,
     )
-    monitor, law = stack.monitor, stack.pipeline.law
+    monitor, settings = stack.monitor, stack.pipeline.settings
     random = np.random.default_rng(0)
     q = np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
     states = [
@@ -138,7 +138,7 @@ def costs() -> list[float]:
     for _ in range(TIMES * BLOCKS):
         begin = time.perf_counter()
         for state in states:
-            monitor.update(state, torque, law)
+            monitor.update(state, torque, settings)
         taken.append((time.perf_counter() - begin) / CYCLES)
     return [median(taken[k * BLOCKS : (k + 1) * BLOCKS]) for k in range(TIMES)]
 

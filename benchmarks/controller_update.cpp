@@ -24,37 +24,36 @@ constexpr double kPeriod = 0.001;  // s, of a cycle
 constexpr long kWarmUp = 1000;     // rounds that do not count
 
 // The defaults of the parameters, and friction compensation.
-robodyn_controllers::Settings settings_of(const robodyn_model & arm, robodyn::Mode mode)
+robodyn::Settings settings_of(const robodyn_model & arm, robodyn::Mode mode)
 {
   const auto n = static_cast<std::size_t>(arm.joints);
-  robodyn_controllers::Settings settings;
-  settings.law.mode = mode;
-  settings.law.kp.assign(n, 100.0);
-  settings.law.kd.assign(n, 20.0);
-  settings.law.friction_velocity = 0.01;
-  settings.law.position_guard = 0.05;
-  settings.law.stiffness.assign(n, 100.0);
-  settings.law.nullspace_stiffness.assign(n, 10.0);
-  settings.law.tip_stiffness = {400.0, 400.0, 400.0, 30.0, 30.0, 30.0};
-  settings.law.damping_ratio = 0.7;
-  settings.law.friction_compensation = 0.8;
-  settings.law.friction_dead_zone = 0.002;
-  robodyn::Settings & safety = settings.safety;
-  safety.effort_limits.assign(arm.effort_limits, arm.effort_limits + n);
-  safety.torque_rate_limits.assign(n, 1000.0);
-  safety.braking_acceleration.assign(n, robodyn::kInfinity);
-  safety.position_limits.assign(arm.position_limits, arm.position_limits + 2 * n);
-  safety.velocity_limits.assign(arm.velocity_limits, arm.velocity_limits + n);
-  safety.is_continuous.assign(n, 0.0);
-  safety.ramp_time = 0.5;
-  safety.state_timeout = 0.1;
-  safety.stale_hold_time = 1.0;
-  safety.max_reference_step = 0.1;
-  safety.max_following_error = 0.2;
-  safety.damping = 5.0;
-  safety.tip_speed = 0.25;
-  safety.tip_turn_rate = 0.5;
-  settings.contacts.gain.assign(n, 30.0);
+  robodyn::Settings settings;
+  settings.mode = mode;
+  settings.kp.assign(n, 100.0);
+  settings.kd.assign(n, 20.0);
+  settings.friction_velocity = 0.01;
+  settings.position_guard = 0.05;
+  settings.impedance.stiffness.assign(n, 100.0);
+  settings.impedance.nullspace_stiffness.assign(n, 10.0);
+  settings.impedance.tip_stiffness = {400.0, 400.0, 400.0, 30.0, 30.0, 30.0};
+  settings.impedance.damping_ratio = 0.7;
+  settings.friction_compensation = 0.8;
+  settings.friction_dead_zone = 0.002;
+  settings.effort_limits.assign(arm.effort_limits, arm.effort_limits + n);
+  settings.torque_rate_limit.assign(n, 1000.0);
+  settings.braking_acceleration.assign(n, robodyn::kInfinity);
+  settings.position_limits.assign(arm.position_limits, arm.position_limits + 2 * n);
+  settings.velocity_limits.assign(arm.velocity_limits, arm.velocity_limits + n);
+  settings.is_continuous.assign(n, 0.0);
+  settings.ramp_time = 0.5;
+  settings.state_timeout = 0.1;
+  settings.stale_hold_time = 1.0;
+  settings.max_reference_step = 0.1;
+  settings.max_following_error = 0.2;
+  settings.damping = 5.0;
+  settings.impedance.tip_speed = 0.25;
+  settings.impedance.tip_turn_rate = 0.5;
+  settings.observer_gain.assign(n, 30.0);
   return settings;
 }
 

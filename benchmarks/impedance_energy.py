@@ -43,7 +43,6 @@ from soft_arm import EFFORT_NOISE, POSITION_RESOLUTION, VELOCITY_NOISE, SoftArm
 
 from robodyn_ros import gravity_torque, mass_matrix
 from robodyn_ros.control.core_binding import core
-from robodyn_ros.control.settings import safety_settings
 from robodyn_ros.kinematics import tip_jacobian
 
 SHAKEN = ('KR 210', 'KR 16', 'Panda', 'UR5')
@@ -72,7 +71,7 @@ class ShakenArm(SoftArm):
         self.asked = self.refused = 0  # targets
         self.last = None  # command
         self.before = None  # reference of the last cycle
-        self.rates = self.pipeline.settings.torque_rate_limits
+        self.rates = self.pipeline.settings.torque_rate_limit
         self.possible = np.tile([-1e3, 1e3], self.model.n)
         self.law = self.pipeline.law
 
@@ -244,9 +243,8 @@ class ShakenArm(SoftArm):
             self.setpoint = self.simulation.position
 
     def change(self, **changes):
-        self.pipeline.settings = safety_settings(self.assumed, self.settings(**changes))
-        self.rates = self.pipeline.settings.torque_rate_limits
-        super().change()
+        super().change(**changes)
+        self.rates = self.pipeline.settings.torque_rate_limit
 
     def drawn(self, usual, count):
         """Return stiffness up to a largest one, and now and then none or that one."""

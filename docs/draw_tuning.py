@@ -259,7 +259,7 @@ def raised_gain(ramp_time: float) -> tuple[np.ndarray, np.ndarray]:
                 Trajectory.from_points(names, [0.1], [START], rest, rest, [[]], start=now)
             )
         if i == 2000:
-            apply_settings(arm, checked({**values, 'kp': (100.0,)}), {'kp'})
+            apply_settings(arm, checked({**values, 'kp': (100.0,)}))
         torques.append(arm.pipeline.step(arm.joint_states.take(), now).torque[1])
         times.append(now - 2.0)
     shown = slice(1800, None)

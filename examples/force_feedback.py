@@ -53,7 +53,7 @@ class Side:
         position, velocity = simulation.position, simulation.velocity
         stack.joint_states.receive(self.model.joint_names, position, velocity, received=time)
         state: MeasuredState = stack.joint_states.take()
-        stack.monitor.update(state, self.torque, stack.pipeline.law)
+        stack.monitor.update(state, self.torque, stack.pipeline.settings)
         command = stack.pipeline.step(state, time)
         if command is not None:
             self.torque = command.torque

@@ -87,54 +87,57 @@ inline double held(double q, double mass = kMass)
 }
 
 // Computed torque on it, within its limits.
-inline robodyn_controllers::Settings settings()
+inline robodyn::Settings settings()
 {
-  robodyn_controllers::Settings settings;
-  settings.law.mode = robodyn::Mode::computed_torque;
-  settings.law.kp = {100.0};
-  settings.law.kd = {20.0};
-  settings.law.friction_velocity = 0.01;
-  settings.law.stiffness = settings.law.nullspace_stiffness = {0.0};
-  settings.law.position_guard = 0.05;
-  settings.safety.effort_limits = {40.0};
-  settings.safety.torque_rate_limits = {1000.0};
-  settings.safety.braking_acceleration = {robodyn::kInfinity};
-  settings.safety.position_limits = {-3.0, 3.0};
-  settings.safety.velocity_limits = {4.0};
-  settings.safety.is_continuous = {0.0};
-  settings.safety.ramp_time = 0.5;
-  settings.safety.state_timeout = 0.1;
-  settings.safety.stale_hold_time = 1.0;
-  settings.safety.max_reference_step = 0.1;
-  settings.safety.max_following_error = 0.2;
-  settings.safety.damping = 5.0;
-  settings.contacts.gain = {30.0};
-  settings.contacts.dwell = 0.02;
+  robodyn::Settings settings;
+  settings.mode = robodyn::Mode::computed_torque;
+  settings.kp = {100.0};
+  settings.kd = {20.0};
+  settings.friction_velocity = 0.01;
+  settings.impedance.stiffness = settings.impedance.nullspace_stiffness = {0.0};
+  settings.position_guard = 0.05;
+  settings.effort_limits = {40.0};
+  settings.torque_rate_limit = {1000.0};
+  settings.braking_acceleration = {robodyn::kInfinity};
+  settings.position_limits = {-3.0, 3.0};
+  settings.velocity_limits = {4.0};
+  settings.is_continuous = {0.0};
+  settings.ramp_time = 0.5;
+  settings.state_timeout = 0.1;
+  settings.stale_hold_time = 1.0;
+  settings.max_reference_step = 0.1;
+  settings.max_following_error = 0.2;
+  settings.damping = 5.0;
+  settings.observer_gain = {30.0};
+  settings.contact_dwell = 0.02;
   return settings;
 }
 
 // The same in an impedance mode.
-inline robodyn_controllers::Settings soft_settings(robodyn::Mode mode, double factor = 1.0)
+inline robodyn::Settings soft_settings(robodyn::Mode mode, double factor = 1.0)
 {
-  robodyn_controllers::Settings soft = settings();
-  soft.law.mode = mode;
-  soft.law.stiffness = {50.0 * factor};
+  robodyn::Settings soft = settings();
+  soft.mode = mode;
+  soft.impedance.stiffness = {50.0 * factor};
   const double along = 200.0 * factor, about = 10.0 * factor;
-  soft.law.tip_stiffness = {along, along, along, about, about, about};
-  soft.law.damping_ratio = 0.7;
-  soft.safety.tip_speed = 0.25;
-  soft.safety.tip_turn_rate = 0.5;
-  soft.largest_wrench = {50.0, 5.0};
+  soft.impedance.tip_stiffness = {along, along, along, about, about, about};
+  soft.impedance.damping_ratio = 0.7;
+  soft.impedance.tip_speed = 0.25;
+  soft.impedance.tip_turn_rate = 0.5;
+  soft.impedance.largest_force = 50.0;
+  soft.impedance.largest_moment = 5.0;
   return soft;
 }
 
 // How far it yields to a torque then.
 inline double yield_of(robodyn::Mode mode, double torque, double factor = 1.0)
 {
-  const robodyn::LawSettings law = soft_settings(mode, factor).law;
-  if (mode == robodyn::Mode::joint_impedance) { return torque / law.stiffness[0]; }
+  const robodyn::Settings soft = soft_settings(mode, factor);
+  if (mode == robodyn::Mode::joint_impedance) { return torque / soft.impedance.stiffness[0]; }
   // Along the chord, and about the axis: both go with the sine.
-  return std::asin(torque / (law.tip_stiffness[0] * kLength * kLength + law.tip_stiffness[4]));
+  return std::asin(
+    torque /
+    (soft.impedance.tip_stiffness[0] * kLength * kLength + soft.impedance.tip_stiffness[4]));
 }
 
 // The pose of the bob at an angle: position, and orientation x, y, z, w.

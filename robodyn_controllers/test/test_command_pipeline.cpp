@@ -14,32 +14,26 @@ using robodyn::CommandPipeline;
 using robodyn::Following;
 using robodyn::kInfinity;
 using robodyn::kNaN;
-using robodyn::LawSettings;
 using robodyn::Mode;
 using robodyn::Settings;
 
 namespace
 {
 
-LawSettings law_of(Mode mode)
+Settings settings_of(Mode mode)
 {
-  LawSettings law = pendulum::settings().law;
-  law.mode = mode;
-  return law;
-}
-
-Settings safety()
-{
-  return pendulum::settings().safety;
+  Settings settings = pendulum::settings();
+  settings.mode = mode;
+  return settings;
 }
 
 struct Arm
 {
-  explicit Arm(Mode mode, const Settings & settings = safety()) : Arm(law_of(mode), settings) {}
-  Arm(const LawSettings & law, const Settings & settings)
+  explicit Arm(Mode mode) : Arm(settings_of(mode)) {}
+  explicit Arm(const Settings & settings)
   : pipeline(
       robodyn::core_model(pendulum::model()),
-      robodyn_controllers::first_load(pendulum::model()).data(), law, settings)
+      robodyn_controllers::first_load(pendulum::model()).data(), settings)
   {
     pipeline.enable(now);
   }
@@ -83,8 +77,7 @@ constexpr Mode kSoftModes[] = {Mode::joint_impedance, Mode::cartesian_impedance}
 
 Arm soft_arm(Mode mode)
 {
-  const robodyn_controllers::Settings settings = pendulum::soft_settings(mode);
-  return Arm(settings.law, settings.safety);
+  return Arm(pendulum::soft_settings(mode));
 }
 
 }  // namespace
@@ -108,9 +101,9 @@ TEST(CommandPipeline, CommandsNothingBeforeAValidState)
 
 TEST(CommandPipeline, CommandsNothingThatTheDrivesCannotCarry)
 {
-  Settings settings = safety();
+  Settings settings = settings_of(Mode::gravity_compensation);
   settings.effort_limits = {5.0};
-  Arm arm(Mode::gravity_compensation, settings);
+  Arm arm(settings);
   EXPECT_FALSE(arm.cycle(0.0));
   EXPECT_TRUE(arm.pipeline.last_fault().cause == Cause::overload);
 }
@@ -162,9 +155,9 @@ TEST(CommandPipeline, HoldsGravityWhileStatesAreStaleThenIsSilent)
 
 TEST(CommandPipeline, StopsAMovingArmBeforeTheStopCommand)
 {
-  Settings settings = safety();
+  Settings settings = settings_of(Mode::computed_torque);
   settings.on_stop = Action::zero;
-  Arm arm(Mode::computed_torque, settings);
+  Arm arm(settings);
   arm.simulate(10);
   arm.simulate(50, 0.39);
   arm.pipeline.begin_stop();
@@ -212,9 +205,9 @@ TEST(CommandPipeline, RefusesAReferenceWhereStatesComeTooSeldomForTheGains)
 {
   // kd T is at most one half: 40 Hz for kd = 20.
   for (const double period : {0.02, 0.03}) {
-    Settings settings = safety();
+    Settings settings = settings_of(Mode::computed_torque);
     settings.state_timeout = 0.25;
-    Arm arm(Mode::computed_torque, settings);
+    Arm arm(settings);
     for (int k = 0; k < 5; ++k) {
       arm.now += period - 0.001;
       arm.cycle(0.3, 0.0, 0.3);

@@ -271,8 +271,8 @@ TEST(ControllerLogic, TakesChangedParametersWithTheNextCycle)
   EXPECT_TRUE(arm.logic.pipeline().mode() == Mode::computed_torque);
   arm.logic.change_settings([](const robodyn_model &) {
     Settings settings = pendulum::settings();
-    settings.law.mode = Mode::gravity_compensation;
-    settings.safety.effort_limits = {5.0};
+    settings.mode = Mode::gravity_compensation;
+    settings.effort_limits = {5.0};
     return settings;
   });
   arm.cycles(20, arm.q);
@@ -283,7 +283,7 @@ TEST(ControllerLogic, TakesChangedParametersWithTheNextCycle)
 TEST(ControllerLogic, DisabledItBrakesAndLeavesTheStopCommandAndEnabledItCommandsAgain)
 {
   Settings settings = pendulum::settings();
-  settings.safety.on_stop = Action::zero;
+  settings.on_stop = Action::zero;
   Arm arm(settings);
   arm.logic.activate();
   arm.simulate(10);
@@ -314,7 +314,7 @@ TEST(ControllerLogic, DisabledBeforeTheFirstStateItCommandsOnceItIsEnabled)
 {
   for (const Action on_stop : {Action::hold_gravity, Action::zero, Action::silent}) {
     Settings settings = pendulum::settings();
-    settings.safety.on_stop = on_stop;
+    settings.on_stop = on_stop;
     Arm arm(settings);
     arm.logic.activate();
     EXPECT_EQ(arm.cycles(10, kNaN), 0);
@@ -347,8 +347,8 @@ TEST(ControllerLogic, DeactivatedItLeavesTheWholeStopCommandOnTheInterface)
   const double q = 0.3, last = pendulum::held(q) + 100.0 * 0.05 * pendulum::kInertia;
   for (const Action on_stop : {Action::hold_gravity, Action::zero, Action::silent}) {
     Settings settings = pendulum::settings();
-    settings.safety.on_stop = on_stop;
-    settings.safety.torque_rate_limits = {100.0};
+    settings.on_stop = on_stop;
+    settings.torque_rate_limit = {100.0};
     Arm arm(settings, -2.0);
     arm.logic.activate();
     arm.cycles(100, q);
@@ -393,7 +393,7 @@ TEST(ControllerLogic, AFaultIsToldOnceWithItsNumbersUntilItIsOver)
 TEST(ControllerLogic, DeactivatedWithoutAStateItLeavesWhatWasThere)
 {
   Settings settings = pendulum::settings();
-  settings.safety.on_stop = Action::zero;
+  settings.on_stop = Action::zero;
   Arm arm(settings);
   arm.command = 3.0;
   arm.logic.activate();
@@ -468,8 +468,8 @@ TEST(ControllerLogic, EveryAnswerIsTrueWhileTheControllerComesAndGoes)
 Settings with_contacts(robodyn::ContactAction action)
 {
   Settings settings = pendulum::settings();
-  settings.contacts.moving = {1.0};
-  settings.contacts.stationary = {1.0};
+  settings.contact_threshold_moving = {1.0};
+  settings.contact_threshold_standing = {1.0};
   settings.on_contact = action;
   return settings;
 }
@@ -527,7 +527,7 @@ TEST(ControllerLogic, EstimatesUnderTheLoadThatItWasGiven)
 TEST(ControllerLogic, TheDriversGravityIsNoContact)
 {
   Settings settings = with_contacts(robodyn::ContactAction::report);
-  settings.law.terms.gravity = false;
+  settings.terms.gravity = false;
   Arm arm(settings);
   arm.logic.set_watched(true);
   arm.logic.activate();
@@ -539,7 +539,7 @@ TEST(ControllerLogic, TheDriversGravityIsNoContact)
 TEST(ControllerLogic, EstimatesNothingInFeedforward)
 {
   Settings settings = pendulum::settings();
-  settings.law.mode = Mode::feedforward;
+  settings.mode = Mode::feedforward;
   Arm arm(settings);
   arm.logic.set_watched(true);
   arm.logic.activate();
@@ -591,7 +591,7 @@ TEST(ControllerLogic, ReactsToNothingWithoutThresholds)
   settings.on_contact = robodyn::ContactAction::stop;
   ControllerLogic logic;
   EXPECT_EQ(refusal_of([&] { logic.configure(model(), settings, {}, {1.0}); }), allowed);
-  settings.contacts.moving = {1.0};
+  settings.contact_threshold_moving = {1.0};
   EXPECT_NE(refusal_of([&] { logic.configure(model(), settings, {}, {1.0}); }), "");
 }
 
@@ -677,7 +677,8 @@ TEST(ControllerLogic, AWrenchActsForStateTimeout)
 TEST(ControllerLogic, AWrenchBeyondWhatMayBeAddedIsRefusedAndNothingActs)
 {
   Settings settings = soft_settings(Mode::joint_impedance);
-  settings.largest_wrench = {5.0, 0.5};
+  settings.impedance.largest_force = 5.0;
+  settings.impedance.largest_moment = 0.5;
   Arm arm(settings);
   arm.logic.activate();
   arm.simulate(100);
@@ -739,7 +740,7 @@ TEST(ControllerLogic, ATargetThatNothingCanFollowIsToldOfOnce)
 TEST(ControllerLogic, RefusesATargetPoseBeyondTheReachOfTheArm)
 {
   Settings settings = soft_settings(Mode::cartesian_impedance);
-  settings.law.tip_point = {0.1, 0.0, 0.0};
+  settings.wrench_point = {0.1, 0.0, 0.0};
   Arm arm(settings);
   arm.logic.activate();
   arm.simulate(100);
@@ -817,9 +818,9 @@ TEST(ControllerLogic, ACancellationEndsASetpointAndANewOneIsFollowedAfterAContac
 TEST(ControllerLogic, AWrenchEndsWithAContact)
 {
   Settings settings = soft_settings(Mode::cartesian_impedance);
-  settings.contacts.moving = settings.contacts.stationary = {1.0};
+  settings.contact_threshold_moving = settings.contact_threshold_standing = {1.0};
   settings.on_contact = robodyn::ContactAction::stop;
-  settings.safety.state_timeout = 10.0;
+  settings.state_timeout = 10.0;
   Arm arm(settings);
   arm.logic.activate();
   arm.simulate(100);
@@ -899,7 +900,7 @@ TEST(ControllerLogic, AReferenceDroppedForStaleStatesIsTold)
 TEST(ControllerLogic, AContactEndsAStreamOfTargetsAndTheArmStaysSoft)
 {
   Settings settings = soft_settings(Mode::cartesian_impedance);
-  settings.contacts.moving = settings.contacts.stationary = {1.0};
+  settings.contact_threshold_moving = settings.contact_threshold_standing = {1.0};
   settings.on_contact = robodyn::ContactAction::stop;
   Arm arm(settings);
   arm.logic.activate();
@@ -923,7 +924,7 @@ TEST(ControllerLogic, AContactEndsAStreamOfTargetsAndTheArmStaysSoft)
   EXPECT_NEAR(stopped, before, 0.1);
   arm.push = 0.5;  // below the threshold: it yields
   arm.simulate(2000);
-  EXPECT_NEAR(arm.q - stopped, pendulum::yield_of(settings.law.mode, 0.5), 1e-4);
+  EXPECT_NEAR(arm.q - stopped, pendulum::yield_of(settings.mode, 0.5), 1e-4);
   arm.push = 0.0;
   arm.simulate(2000);
   send(1000, 0.6, 0.0);
@@ -958,12 +959,12 @@ TEST(ControllerLogic, ACycleOfAnImpedanceAllocatesNothing)
 {
   for (const Mode mode : kSoftModes) {
     Settings settings = soft_settings(mode);
-    settings.contacts.moving = settings.contacts.stationary = {1.0};
+    settings.contact_threshold_moving = settings.contact_threshold_standing = {1.0};
     settings.on_contact = robodyn::ContactAction::stop;
     Arm arm(settings);
     arm.logic.activate();
     arm.simulate(50);
-    settings.law = soft_settings(mode, 2.0).law;
+    settings.impedance = soft_settings(mode, 2.0).impedance;
     arm.logic.change_settings([&settings](const robodyn_model &) { return settings; });
     arm.logic.set_target_pose("", place(0.5), orientation(0.5));
     arm.logic.set_target_wrench("", {1.0, 2.0, 3.0, 0.0, 0.0, 0.0});

@@ -13,29 +13,26 @@ command or nothing.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import isfinite
 from os.path import commonprefix
 from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
 
-from robodyn_ros.control.core_binding import (
-    core,
-    core_arm,
-    core_law,
-)
+from robodyn_ros.control.core_binding import core, core_arm
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer, MeasuredState
 from robodyn_ros.control.law import (
     FOLLOWING,
     IMPEDANCES,
-    ControlLaw,
+    Friction,
     InverseDynamics,
+    OfPosition,
     TorqueParts,
 )
 from robodyn_ros.control.planning import PositionStream, ReferenceLimits, planned_reference
 from robodyn_ros.control.reference import Reference, ReferenceState
-from robodyn_ros.control.settings import ContactAction, SafetySettings
+from robodyn_ros.control.settings import ArmSettings, ContactAction
 from robodyn_ros.control.tip_target import (
     PoseTrajectory,
     RejectedTarget,
@@ -63,6 +60,30 @@ class FollowsNone(RejectedTrajectory):
     def __init__(self, element: str, value: Any, allowed: str) -> None:
         super().__init__(element, value, allowed)
         self.args = (f'{value}: {allowed}',)
+
+
+@dataclass(frozen=True, eq=False)
+class ControlLaw:
+    """
+    The settings and the model of a control law.
+
+    Parameters
+    ----------
+    inverse_dynamics : InverseDynamics
+    friction : Friction
+    settings : ArmSettings
+    forward_kinematics, jacobian : callable, optional
+        Of the tip; not given: no stiffness there.
+    coupling : array, shape (m, n), optional
+        Of the coupled drives, as ``RobotModel`` has it.
+    """
+
+    inverse_dynamics: InverseDynamics
+    friction: Friction
+    settings: ArmSettings
+    forward_kinematics: OfPosition | None = None
+    jacobian: OfPosition | None = None
+    coupling: np.ndarray | None = None
 
 
 class Command(NamedTuple):
@@ -212,29 +233,12 @@ def _without_prefix(names: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name[length:] for name in names)
 
 
-def core_settings(safety: SafetySettings, limits: ReferenceLimits) -> Any:
-    """Return the pipeline's settings for the core."""
-    settings = core.Settings()
-    settings.effort_limits = safety.effort_limits
-    settings.torque_rate_limits = safety.torque_rate_limits
-    settings.braking_acceleration = (
-        np.full_like(safety.effort_limits, np.inf)
-        if safety.braking_acceleration is None
-        else safety.braking_acceleration
+def core_settings(settings: ArmSettings, limits: ReferenceLimits) -> core.Settings:
+    """Return the settings of an arm for the core."""
+    is_continuous = limits.continuous.astype(float)
+    return core.Settings(
+        settings, limits.position_limits.ravel(), limits.velocity_limits, is_continuous
     )
-    settings.position_limits = limits.position_limits.ravel()
-    settings.velocity_limits = limits.velocity_limits
-    settings.is_continuous = limits.continuous.astype(float)
-    settings.ramp_time, settings.state_timeout = safety.ramp_time, safety.state_timeout
-    settings.on_stale_state = getattr(core.Action, safety.on_stale_state)
-    settings.stale_hold_time = safety.stale_hold_time
-    settings.on_stop = getattr(core.Action, safety.on_stop)
-    settings.max_reference_step = limits.max_reference_step
-    settings.max_following_error = safety.max_following_error
-    settings.damping = safety.damping
-    settings.tip_speed, settings.tip_turn_rate = safety.tip_speed, safety.tip_turn_rate
-    settings.is_braked_by_damping = safety.is_braked_by_damping
-    return settings
 
 
 class CommandPipeline:
@@ -244,12 +248,10 @@ class CommandPipeline:
     Parameters
     ----------
     law : ControlLaw
-        The control law.
+        The model, and the settings.
     joint_states : JointStateBuffer
         Asked for staleness only; the states themselves come through ``step``. It knows whether
         time is simulated.
-    settings : SafetySettings
-        Limits, and the policies for stale states and stopping.
     reference_limits : ReferenceLimits
         What a trajectory must respect.
 
@@ -269,18 +271,15 @@ class CommandPipeline:
         self,
         law: ControlLaw,
         joint_states: JointStateBuffer,
-        settings: SafetySettings,
         reference_limits: ReferenceLimits,
     ) -> None:
         self.added: AddedEffort | None = None
         self.law = law
         self.state: MeasuredState | None = None
         self.stale_cause = ''
-        self._settings, self._reference_limits = settings, reference_limits
+        self._reference_limits = reference_limits
         self._joint_states = joint_states
-        self._core = core.Pipeline(
-            self._arm(law), core_law(law), core_settings(settings, reference_limits)
-        )
+        self._core = core.Pipeline(self._arm(law), core_settings(law.settings, reference_limits))
         self._stream = PositionStream()
         self._tip = TipTargets(self._core)
         self._refusal = ''  # of the last state, where it was refused
@@ -289,14 +288,23 @@ class CommandPipeline:
         self._dropped_by = ''  # the cause for which states were stale then
 
     @property
-    def settings(self) -> SafetySettings:
-        """Its limits and policies; may be changed for the same number of joints."""
-        return self._settings
+    def settings(self) -> ArmSettings:
+        """
+        Its settings; may be changed for the same number of joints.
+
+        Limits and policies change at once, the mode, the gains and the terms by a transition. A
+        reference is kept while an active law follows one. Where feedback begins far from it, the
+        arm is braked instead.
+        """
+        return self.law.settings
 
     @settings.setter
-    def settings(self, settings: SafetySettings) -> None:
+    def settings(self, settings: ArmSettings) -> None:
+        former = self.settings.mode
         self._core.change_settings(core_settings(settings, self._reference_limits))
-        self._settings = settings
+        self.law = replace(self.law, settings=settings)
+        if former != settings.mode:
+            self._changes_before = self.fault_changes
 
     @property
     def reference_limits(self) -> ReferenceLimits:
@@ -305,7 +313,7 @@ class CommandPipeline:
 
     @reference_limits.setter
     def reference_limits(self, limits: ReferenceLimits) -> None:
-        self._core.change_settings(core_settings(self._settings, limits))
+        self._core.change_settings(core_settings(self.settings, limits))
         self._reference_limits = limits
 
     # --- requests --------------------------------------------------------------------------
@@ -330,23 +338,13 @@ class CommandPipeline:
         self._tip.end()
         self._core.disable()
 
-    def change_law(self, law: ControlLaw) -> None:
-        """
-        Change the mode, the gains or the terms by a transition.
-
-        The model does not change, and may itself be fading into another. A reference is kept while
-        an active law follows one. Where feedback begins far from it, the arm is braked instead.
-        """
-        former = self.law.mode
-        self._core.change_law(core_law(law))
-        self.law = replace(law, inverse_dynamics=self.law.inverse_dynamics)
-        if former != law.mode:
-            self._changes_before = self.fault_changes
-
     def _arm(self, law: ControlLaw) -> Any:
         tip = law.forward_kinematics, law.jacobian
-        reach = self._reference_limits.reach
-        return core_arm(law.inverse_dynamics, law.friction, len(law.kp), tip, reach, law.coupling)
+        limits = self._reference_limits
+        joints = len(limits.joint_names)
+        return core_arm(
+            law.inverse_dynamics, law.friction, joints, tip, limits.reach, law.coupling
+        )
 
     def change_load(self, inverse_dynamics: InverseDynamics, *, check: bool = False) -> None:
         """
@@ -514,7 +512,7 @@ class CommandPipeline:
         if not np.isfinite(wrench).all():
             raise RejectedTarget(element, list(wrench), 'finite numbers')
         given = np.array(wrench, dtype=float)
-        limits = self._settings.largest_force, self._settings.largest_moment
+        limits = self.settings.impedance_largest_force, self.settings.impedance_largest_moment
         if (beyond := core.part_beyond(given, limits)) < len(limits):
             part, unit = (('force', 'N'), ('moment', 'N m'))[beyond]
             size = np.linalg.norm(given[3 * beyond : 3 * beyond + 3])
@@ -764,18 +762,21 @@ class CommandPipeline:
     @property
     def stiffness_in_effect(self) -> str:
         """The stiffness that acts, as text with units; empty: none."""
-        given = self.law.impedance
-        if given is None:
-            return ''
         joints, _, along_base, along_reference = map(np.array, self._core.stiffness)
         parts = []
         if joints.any():
-            parts.append(replace(given, stiffness=joints).stiffness_of('joint_impedance'))
-        for is_in_base, tip in ((True, along_base), (False, along_reference)):
+            springs = replace(self.settings, mode='joint_impedance', impedance_stiffness=joints)
+            parts.append(springs.stiffness)
+        for frame, tip in (('base', along_base), ('reference', along_reference)):
             if tip.any():
-                springs = replace(given, tip_stiffness=tip, is_in_base=is_in_base)
-                parts.append(springs.stiffness_of('cartesian_impedance'))
-        return ' and '.join(parts) or self.law.stiffness
+                springs = replace(
+                    self.settings,
+                    mode='cartesian_impedance',
+                    impedance_tip_stiffness=tip,
+                    impedance_frame=frame,
+                )
+                parts.append(springs.stiffness)
+        return ' and '.join(parts) or self.settings.stiffness
 
     @property
     def stiffening(self) -> str:
@@ -840,7 +841,7 @@ class CommandPipeline:
         """Refuse a reference in a mode that does not follow it."""
         raise FollowsNone(
             what,
-            Phrase(f'the mode is {self.law.mode}'),
+            Phrase(f'the mode is {self.settings.mode}'),
             f'set parameter mode to {" or ".join(modes)}',
         )
 
@@ -909,7 +910,7 @@ class CommandPipeline:
         period, needed = self._core.period, self._core.needed_rate
         if not period * needed > 1.0:
             return
-        kp, kd = self.law.kp.max(), self.law.kd.max()
+        kp, kd = self.settings.kp.max(), self.settings.kd.max()
         raise RejectedTrajectory(
             'trajectory',
             Phrase(
@@ -921,7 +922,8 @@ class CommandPipeline:
         )
 
     def _needed_rate(self, rate: float) -> str:
-        return f'kp = {self.law.kp.max():g} and kd = {self.law.kd.max():g} need {rate:.3g} Hz'
+        kp, kd = self.settings.kp.max(), self.settings.kd.max()
+        return f'kp = {kp:g} and kd = {kd:g} need {rate:.3g} Hz'
 
     def _velocity(self, joint: int, ratio: float) -> str:
         """Return what is wrong with a velocity that is ``ratio`` times that of the positions."""
@@ -943,7 +945,7 @@ class CommandPipeline:
         if cause == core.Cause.contact:
             return self._contact
         if cause == core.Cause.no_following_mode:
-            return f'mode {self.law.mode} follows none'
+            return f'mode {self.settings.mode} follows none'
         if cause == core.Cause.slow_states:
             needed = self._needed_rate(fault.limit)
             return f'joint states come at {fault.value:.3g} Hz: {needed}'

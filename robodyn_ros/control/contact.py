@@ -16,8 +16,8 @@ import numpy as np
 
 from robodyn_ros.control.core_binding import core, core_arm
 from robodyn_ros.control.joint_state_buffer import MeasuredState
-from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics, OfPosition
-from robodyn_ros.control.settings import ControlSettings, each_joint
+from robodyn_ros.control.law import Friction, InverseDynamics, OfPosition
+from robodyn_ros.control.settings import ArmSettings, ControlSettings, each_joint
 from robodyn_ros.errors import InvalidArgument, Phrase
 from robodyn_ros.kinematics import forward_kinematics, tip_jacobian
 from robodyn_ros.model import RobotModel, force_unit
@@ -493,7 +493,7 @@ class ContactMonitor:
             self.detector.reset()
 
     def update(
-        self, state: MeasuredState, commanded: FloatArray | None, law: ControlLaw
+        self, state: MeasuredState, commanded: FloatArray | None, settings: ArmSettings
     ) -> Contact | None:
         """
         Take a state, and return a contact that begins or ends with it, or None.
@@ -503,10 +503,10 @@ class ContactMonitor:
         state : MeasuredState
         commanded : array, shape (n,), or None
             The torque sent before the state came, which brought the arm there [N m] or [N].
-        law : ControlLaw
+        settings : ArmSettings
             What it was computed by.
         """
-        torque = self._drive_torque(state, commanded, law)
+        torque = self._drive_torque(state, commanded, settings)
         if torque is None:
             return None
         found = self.observer.update(state.position, state.velocity, torque, state.time)
@@ -523,20 +523,20 @@ class ContactMonitor:
         return TipWrench(*core.tip_wrench(pose, columns, self._point, self.torque, deviation))
 
     def _drive_torque(
-        self, state: MeasuredState, commanded: FloatArray | None, law: ControlLaw
+        self, state: MeasuredState, commanded: FloatArray | None, settings: ArmSettings
     ) -> FloatArray | None:
         """Return the drives' torque at a state, or None where it is not known."""
         if self._is_measured:
             self.trouble = '' if state.effort is not None else 'joint states have no efforts'
             return None if state.effort is None else self._effort_scale * state.effort
-        if law.mode == 'feedforward':
+        if settings.mode == 'feedforward':
             self.trouble = (
                 'in mode feedforward the drives add torque of their own: observed_effort must be '
                 'measured'
             )
             return None
         self.trouble = ''
-        if commanded is None or law.terms.gravity:
+        if commanded is None or settings.terms_gravity:
             return commanded
         # The driver adds the gravity torque itself.
         zero = np.zeros((1, len(commanded)))

@@ -10,18 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from robodyn_ros.control.command_pipeline import AddedEffort, CommandPipeline
+from robodyn_ros.control.command_pipeline import AddedEffort, CommandPipeline, ControlLaw
 from robodyn_ros.control.contact import ContactMonitor, KnownResidual
 from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer
-from robodyn_ros.control.law import ControlLaw, Impedance, Terms
 from robodyn_ros.control.load import GravityChange, Load, gravity_text
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.settings import (
     ControlSettings,
+    arm_settings,
     command_order,
     each_joint,
-    safety_settings,
 )
 from robodyn_ros.control.units import DriveUnits, drive_units
 from robodyn_ros.description.chain import Chain
@@ -185,10 +184,9 @@ def build_control_stack(
     )
     torque = RigidBodyTorque.of(model, settings.algorithm)
     law = control_law(model, settings, torque)
-    safety = safety_settings(model, settings)
-    limits = safety.effort_limits
+    limits = law.settings.effort_limits
     units = drive_units(model, settings, scales, limits)
-    pipeline = CommandPipeline(law, joint_states, safety, reference_limits(model, settings))
+    pipeline = CommandPipeline(law, joint_states, reference_limits(model, settings))
     pipeline.added = added_effort(model, settings, limits)
     monitor = ContactMonitor(
         model,
@@ -240,31 +238,11 @@ def continuous_joints(model: RobotModel) -> np.ndarray:
 def control_law(
     model: RobotModel, settings: ControlSettings, torque: RigidBodyTorque
 ) -> ControlLaw:
-    """Return the law of the mode, the gains and the terms, for an arm under its load."""
+    """Return the law of some settings, for an arm under its load."""
     return ControlLaw(
         torque.under(model),
         torque.friction(model),
-        settings.mode,
-        Terms(
-            settings.terms_inertial,
-            settings.terms_coriolis,
-            settings.terms_gravity,
-            settings.terms_friction,
-        ),
-        each_joint(model, settings, 'kp'),
-        each_joint(model, settings, 'kd'),
-        settings.friction_velocity,
-        settings.position_guard,
-        Impedance(
-            each_joint(model, settings, 'impedance_stiffness'),
-            each_joint(model, settings, 'impedance_nullspace_stiffness'),
-            np.array(settings.impedance_tip_stiffness),
-            settings.impedance_frame == 'base',
-            np.array(settings.wrench_point),
-            settings.impedance_damping_ratio,
-            settings.friction_compensation,
-            settings.friction_dead_zone,
-        ),
+        arm_settings(model, settings),
         torque.forward_kinematics(model),
         torque.jacobian(model),
         model.coupling,
@@ -285,7 +263,7 @@ def reference_limits(model: RobotModel, settings: ControlSettings) -> ReferenceL
     )
 
 
-def apply_settings(stack: ControlStack, settings: ControlSettings, names: set[str]) -> None:
+def apply_settings(stack: ControlStack, settings: ControlSettings) -> None:
     """
     Apply changed parameters, checked before; a change of law is a ramp.
 
@@ -295,21 +273,14 @@ def apply_settings(stack: ControlStack, settings: ControlSettings, names: set[st
         What runs.
     settings : ControlSettings
         All of them, with their new values.
-    names : set of str
-        Those that changed.
     """
     model, pipeline = stack.model, stack.pipeline
-    pipeline.settings = safety_settings(model, settings)
+    pipeline.settings = arm_settings(model, settings)
     pipeline.reference_limits = reference_limits(model, settings)
     stack.joint_states.timeout = settings.state_timeout
     stack.monitor.observer.change_longest(settings.state_timeout)
     if pipeline.added is not None:
         pipeline.added.timeout = settings.state_timeout
-    of_law = {'mode', 'kp', 'kd', 'position_guard'}
-    if names & of_law or any(
-        name.startswith(('terms.', 'friction_', 'impedance.')) for name in names
-    ):
-        pipeline.change_law(control_law(model, settings, stack.torque))
 
 
 def apply_change(stack: ControlStack, change: Payload | GravityChange) -> Load:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics, OfPosition
+from robodyn_ros.control.law import Friction, InverseDynamics, OfPosition
 from robodyn_ros.errors import NoBackend, NonFiniteValue, Phrase
 
 try:
@@ -70,24 +70,3 @@ def core_arm(
     if isinstance(inverse_dynamics, LoadedLibrary):
         return core.Arm(inverse_dynamics.library, inverse_dynamics.load)
     return core.Arm(joints, inverse_dynamics, friction, NonFiniteValue, *tip, reach, coupling)
-
-
-def core_law(law: ControlLaw) -> Any:
-    """Return a law's settings for the core."""
-    settings, terms = core.LawSettings(), law.terms
-    settings.mode = getattr(core.Mode, law.mode)
-    settings.terms = core.Terms(terms.inertial, terms.coriolis, terms.gravity, terms.friction)
-    settings.kp, settings.kd = law.kp, law.kd
-    settings.friction_velocity = law.friction_velocity
-    settings.position_guard = law.limit_width
-    settings.stiffness = settings.nullspace_stiffness = np.zeros_like(law.kp)
-    if (impedance := law.impedance) is not None:
-        settings.stiffness = impedance.stiffness
-        settings.nullspace_stiffness = impedance.nullspace_stiffness
-        settings.tip_stiffness = impedance.tip_stiffness
-        settings.is_tip_stiffness_in_base = impedance.is_in_base
-        settings.tip_point = impedance.tip_point
-        settings.damping_ratio = impedance.damping_ratio
-        settings.friction_compensation = impedance.friction_compensation
-        settings.friction_dead_zone = impedance.friction_dead_zone
-    return settings

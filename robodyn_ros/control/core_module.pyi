@@ -46,18 +46,6 @@ def valid_state(
     /,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None] | None: ...
 
-class Mode(Enum):
-    gravity_compensation = ...
-    feedforward = ...
-    computed_torque = ...
-    joint_impedance = ...
-    cartesian_impedance = ...
-
-class Action(Enum):
-    hold_gravity = ...
-    zero = ...
-    silent = ...
-
 class ContactAction(Enum):
     report = ...
     stop = ...
@@ -115,43 +103,16 @@ class Fault:
     value: float
     limit: float
 
-class Terms:
-    def __init__(self, inertial: bool, coriolis: bool, gravity: bool, friction: bool) -> None: ...
-
-class LawSettings:
-    mode: Mode
-    terms: Terms
-    kp: ArrayLike
-    kd: ArrayLike
-    friction_velocity: float
-    position_guard: float
-    stiffness: ArrayLike
-    nullspace_stiffness: ArrayLike
-    tip_stiffness: ArrayLike
-    is_tip_stiffness_in_base: bool
-    tip_point: ArrayLike
-    damping_ratio: float
-    friction_compensation: float
-    friction_dead_zone: float
+SETTINGS: tuple[str, ...]
 
 class Settings:
-    effort_limits: ArrayLike
-    torque_rate_limits: ArrayLike
-    braking_acceleration: ArrayLike
-    position_limits: ArrayLike
-    velocity_limits: ArrayLike
-    is_continuous: ArrayLike
-    ramp_time: float
-    state_timeout: float
-    on_stale_state: Action
-    stale_hold_time: float
-    on_stop: Action
-    max_reference_step: float
-    max_following_error: float
-    damping: float
-    tip_speed: float
-    tip_turn_rate: float
-    is_braked_by_damping: bool
+    def __init__(
+        self,
+        record: object,
+        position_limits: ArrayLike,
+        velocity_limits: ArrayLike,
+        is_continuous: ArrayLike,
+    ) -> None: ...
 
 class Arm:
     @overload
@@ -216,8 +177,7 @@ def stop(
 ) -> Motion: ...
 def torque_parts(
     arm: Arm,
-    law: LawSettings,
-    continuous: np.ndarray,
+    settings: Settings,
     position: np.ndarray,
     velocity: np.ndarray,
     reference: np.ndarray | None,
@@ -265,11 +225,10 @@ class Pipeline:
     period: float
     followed: Motion | None
     counts: tuple[int, int, int, int, int]
-    def __init__(self, arm: Arm, law: LawSettings, settings: Settings) -> None: ...
+    def __init__(self, arm: Arm, settings: Settings) -> None: ...
     def enable(self, now: float) -> None: ...
     def listen(self, until: float) -> None: ...
     def disable(self) -> None: ...
-    def change_law(self, law: LawSettings) -> None: ...
     def change_settings(self, settings: Settings) -> None: ...
     def change_load(self, arm: Arm, is_checked: bool) -> Fault: ...
     def follow(self, motion: Motion) -> None: ...

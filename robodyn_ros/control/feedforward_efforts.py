@@ -43,7 +43,7 @@ from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.retimed_trajectory import Retiming, slowed_trajectory
 from robodyn_ros.control.sent_reference import SentReference
 from robodyn_ros.control.servo_offset import ServoOffset
-from robodyn_ros.control.settings import ControlSettings, in_chain_order, safety_settings
+from robodyn_ros.control.settings import ControlSettings, arm_settings, in_chain_order
 from robodyn_ros.control.timed_motion import TimingLimits
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.control.units import drive_units
@@ -330,7 +330,7 @@ class TrajectoryFeedforward:
     ) -> None:
         configured = configured_arm(settings, description)
         arm, scales = configured.model, configured.scales
-        limits = safety_settings(arm, settings).effort_limits
+        limits = arm_settings(arm, settings).effort_limits
         units = drive_units(arm, settings, scales, limits)
         self.arm = arm
         self.load = Load(arm.gravity)

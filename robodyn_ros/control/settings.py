@@ -9,7 +9,7 @@ Parameters with a value for each joint are in the order of the commands, which t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, make_dataclass
+from dataclasses import make_dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -17,9 +17,9 @@ import numpy as np
 from robodyn_ros import ros_parameters
 from robodyn_ros.errors import InvalidArgument, NoSuchName, Phrase
 from robodyn_ros.model import RobotModel, force_unit
-from robodyn_ros.record import Record
 
 PARAMETERS = ros_parameters.parameters_of('dynamics_node')
+_PIPELINE = ros_parameters.parameters_of('command_pipeline')
 _BY_NAME = {parameter.name: parameter for parameter in PARAMETERS}
 
 Action = Literal['hold_gravity', 'zero', 'silent']
@@ -132,71 +132,73 @@ def in_chain_order(
     return values
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class SafetySettings(Record):
+_ArmFields: Any = make_dataclass(
+    '_ArmFields',
+    [
+        *((_field(p.name), Any, p.default) for p in _PIPELINE),
+        ('is_braked_by_damping', bool, False),
+    ],
+    frozen=True,
+    eq=False,
+)
+
+
+class ArmSettings(_ArmFields):
     """
-    Limits and policies of the command pipeline.
+    The parameters of the command pipeline for an arm, as the core takes them by their names.
+
+    Those with a value for each joint are arrays of shape (n,) in chain order. Effort limits are
+    those that may be used; a rate of the torque, a following error and an acceleration that have
+    no limit are infinite.
 
     Parameters
     ----------
-    effort_limits : array, shape (n,)
-        Largest torque [N m] or force [N] of each joint.
-    torque_rate_limits : array, shape (n,)
-        Largest change [N m/s] or [N/s]; infinite: none.
-    ramp_time : float
-        How long a change of law takes [s].
-    state_timeout : float
-        Age at which a joint state is stale [s].
-    on_stale_state, on_stop : str
-        One of ``ACTIONS``.
-    stale_hold_time : float
-        How long gravity is held on a stale state before silence [s].
-    max_following_error : float
-        Error of a joint at which a reference is given up [rad] or [m]; infinite: none.
-    braking_acceleration : array, shape (n,), or None
-        Largest deceleration to rest [rad/s²] or [m/s²]; None: what the effort limits allow.
-    damping : float
-        Of an arm that moves when gravity compensation takes over, until it rests [1/s].
     is_braked_by_damping : bool
         Whether nothing else brakes the arm: then damping acts whenever it moves, obeys the braking
         acceleration, and shrinks as one vector where the effort limits would clip it.
-    tip_speed, tip_turn_rate : float
-        Fastest motion of the tip's reference towards a target pose [m/s], [rad/s].
-    largest_force, largest_moment : float
-        That may be added at the tip [N], [N m].
     """
 
-    effort_limits: np.ndarray
-    torque_rate_limits: np.ndarray
-    ramp_time: float
-    state_timeout: float
-    on_stale_state: Action
-    stale_hold_time: float
-    on_stop: Action
-    max_following_error: float = np.inf
-    braking_acceleration: np.ndarray | None = None
-    damping: float = 0.0
-    is_braked_by_damping: bool = False
-    tip_speed: float = 0.0
-    tip_turn_rate: float = 0.0
-    largest_force: float = 0.0
-    largest_moment: float = 0.0
+    @property
+    def stiffness(self) -> str:
+        """The stiffness of the springs in the mode, as text with units; empty: there are none."""
+
+        def text(values: np.ndarray) -> str:
+            return ' '.join(f'{value:g}' for value in values)
+
+        if self.mode == 'joint_impedance':
+            return f'joints {text(self.impedance_stiffness)} [N m/rad or N/m]'
+        if self.mode == 'cartesian_impedance':
+            along, about = (text(part) for part in np.split(self.impedance_tip_stiffness, 2))
+            return f'tip {along} N/m, {about} N m/rad, axes of the {self.impedance_frame}'
+        return ''
 
 
-def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySettings:
+def arm_settings(model: RobotModel, settings: ControlSettings) -> ArmSettings:
     """
-    Return the limits and policies of the command pipeline.
+    Return the settings of the command pipeline for an arm.
 
     Raises
     ------
     InvalidArgument
-        A joint without limit in the URDF while ``effort_limits`` is empty.
+        A parameter has neither one value nor one for each joint, or a joint has no limit in the
+        URDF while ``effort_limits`` is empty.
     """
     # Imported here, as the parameters are there without a compiler.
     from robodyn_ros.control.core_binding import core
 
+    values = {}
+    for parameter in _PIPELINE:
+        field = _field(parameter.name)
+        value = values[field] = getattr(settings, field)
+        if parameter.is_array and value:
+            is_of_joints = 'fixed_size' not in parameter.rules
+            values[field] = (
+                in_chain_order(model, settings, parameter.name, value)
+                if is_of_joints
+                else np.array(value)
+            )
     if settings.effort_limits:
-        limits = each_joint(model, settings, 'effort_limits')
+        limits = values['effort_limits']
     else:
         limits = model.effort_limits
         for name, limit, slides in zip(model.joint_names, limits, model.dh.prismatic):
@@ -207,22 +209,10 @@ def safety_settings(model: RobotModel, settings: ControlSettings) -> SafetySetti
                     'a positive <limit effort> in the URDF, or parameter effort_limits',
                     unit=force_unit(slides),
                 )
-    rates = each_joint(model, settings, 'torque_rate_limit') if settings.torque_rate_limit else ()
-    return SafetySettings(
-        settings.effort_limit_scale * limits,
-        np.array(core.torque_rate_limits(rates, limits)),
-        settings.ramp_time,
-        settings.state_timeout,
-        settings.on_stale_state,
-        settings.stale_hold_time,
-        settings.on_stop,
-        settings.max_following_error or np.inf,
-        each_joint(model, settings, 'braking_acceleration')
-        if settings.braking_acceleration
-        else None,
-        settings.damping,
-        tip_speed=settings.impedance_tip_speed,
-        tip_turn_rate=settings.impedance_tip_turn_rate,
-        largest_force=settings.impedance_largest_force,
-        largest_moment=settings.impedance_largest_moment,
-    )
+    values['effort_limits'] = settings.effort_limit_scale * limits
+    rates = core.torque_rate_limits(values['torque_rate_limit'], limits)
+    values['torque_rate_limit'] = np.array(rates)
+    values['max_following_error'] = settings.max_following_error or np.inf
+    if not settings.braking_acceleration:
+        values['braking_acceleration'] = np.full(model.n, np.inf)
+    return ArmSettings(**values)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from robodyn_ros.control.core_binding import core
-from robodyn_ros.control.law import ControlLaw
-from robodyn_ros.control.settings import ControlSettings, safety_settings
+from robodyn_ros.control.settings import ArmSettings, ControlSettings, arm_settings
 from robodyn_ros.dynamics import gravity_torque, mass_matrix
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.kinematics import forward_kinematics, jacobian, reach, tip_jacobian
@@ -84,7 +83,10 @@ def soft(model: RobotModel, stiffness: float | None = None) -> Chosen:
 
 
 def light_joints(
-    model: RobotModel, law: ControlLaw, position: FloatArray | None = None, rate: float = 250.0
+    model: RobotModel,
+    settings: ArmSettings,
+    position: FloatArray | None = None,
+    rate: float = 250.0,
 ) -> list[str]:
     """
     Return which joints of a model without rotors are too light for springs, a sentence each.
@@ -92,28 +94,27 @@ def light_joints(
     Parameters
     ----------
     model : RobotModel
-    law : ControlLaw
+    settings : ArmSettings
         Without springs, or of a model that has rotors, none is.
     position : array, shape (n,), optional
         [rad] or [m]; not given: a bent posture.
     rate : float
         Of the joint states [Hz].
     """
-    springs = law.impedance
-    if springs is None or not law.mode.endswith('impedance') or model.rotor_inertia.any():
+    if not settings.mode.endswith('impedance') or model.rotor_inertia.any():
         return []
     if position is None:
         position = bent_posture(model)
     mass = mass_matrix(model, position)
-    if law.mode == 'joint_impedance':
-        stiffness = np.diag(springs.stiffness)
+    if settings.mode == 'joint_impedance':
+        stiffness = np.diag(settings.impedance_stiffness)
     else:
         rows = tip_jacobian(model, position)
-        stiffness = rows.T * springs.tip_stiffness @ rows
+        stiffness = rows.T * settings.impedance_tip_stiffness @ rows
     root = np.linalg.inv(np.linalg.cholesky(mass))
     squares, shapes = np.linalg.eigh(root @ stiffness @ root.T)
     shapes = root.T @ shapes  # a column of the joints' motion for each mode
-    fastest = core.largest_frequency(springs.damping_ratio)
+    fastest = core.largest_frequency(settings.impedance_damping_ratio)
     worst: dict[int, float] = {}  # squares rise: a joint's last one is its largest
     for square, shape in zip(squares, shapes.T, strict=True):
         if square > (fastest * rate) ** 2:
@@ -191,7 +192,7 @@ def _friction(model: RobotModel) -> tuple[dict[str, float], str]:
 
 def _effort_limits(model: RobotModel) -> FloatArray:
     """Return those that a node has by default; InvalidArgument where a joint has none."""
-    return safety_settings(model, ControlSettings()).effort_limits
+    return arm_settings(model, ControlSettings()).effort_limits
 
 
 def _levers(model: RobotModel) -> FloatArray:

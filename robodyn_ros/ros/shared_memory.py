@@ -21,10 +21,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from robodyn_ros.control.joint_state_buffer import MeasuredState
-from robodyn_ros.control.law import Mode, Terms
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.planning import ReferenceLimits
-from robodyn_ros.control.settings import SafetySettings
+from robodyn_ros.control.settings import ArmSettings
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.model import Payload
 from robodyn_ros.spatial import FloatArray
@@ -295,30 +294,18 @@ class WatchdogSettings:
         The commands' unit per torque, in chain order.
     watchdog_period : float
         [s]
-    safety : SafetySettings
-        The node's; its actions apply while the node lives, and once it does not.
+    arm : ArmSettings
+        The node's, in gravity compensation or feedforward; its actions apply while the node lives,
+        and once it does not.
     limits : ReferenceLimits
         Of the arm.
-    mode : str
-        ``feedforward`` where the drives have a loop of their own, which leads the motion, else
-        ``gravity_compensation``.
-    terms : Terms
-        What is commanded of the model's torque; a driver may compensate gravity itself.
-    kd : array
-        Of the soft joint limits [1/s].
-    limit_width : float
-        Theirs [rad] or [m]; 0: none.
     """
 
     order: np.ndarray
     command_scale: np.ndarray
     watchdog_period: float
-    safety: SafetySettings
+    arm: ArmSettings
     limits: ReferenceLimits
-    mode: Mode
-    terms: Terms
-    kd: np.ndarray
-    limit_width: float
 
 
 class Change(NamedTuple):

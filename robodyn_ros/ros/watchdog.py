@@ -39,10 +39,10 @@ from rclpy.type_support import check_for_type_support
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
-from robodyn_ros.control.command_pipeline import Command, CommandPipeline
+from robodyn_ros.control.command_pipeline import Command, CommandPipeline, ControlLaw
 from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
-from robodyn_ros.control.law import ControlLaw
+from robodyn_ros.control.settings import ArmSettings
 from robodyn_ros.dynamics import inverse_dynamics
 from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import MalformedData
@@ -112,38 +112,33 @@ class Takeover:
         self, model: RobotModel, settings: WatchdogSettings, last: LastCommand, now: float
     ) -> None:
         self.is_over = self.is_steady = False
-        limits, safety = settings.limits, settings.safety
+        limits, arm = settings.limits, settings.arm
         self.joint_states = JointStateBuffer(
             limits.joint_names,
-            safety.state_timeout,
+            arm.state_timeout,
             limits.continuous,
             limits.possible,
             velocity_limits=limits.velocity_limits,
         )
+        # The node already commanded there, so that gravity is compensated as far as the limits
+        # allow.
         law = ControlLaw(
             partial(inverse_dynamics, model),
             partial(friction_of, model),
-            settings.mode,
-            settings.terms,
-            np.zeros(model.n),
-            settings.kd,
-            limit_width=settings.limit_width,
+            replace(arm, effort_limits=np.full(model.n, np.inf)),
             coupling=model.coupling,
         )
-        # The node already commanded there, so that gravity is compensated as far as the limits
-        # allow.
-        unlimited = replace(safety, effort_limits=np.full(model.n, np.inf))
-        self._pipeline = pipeline = CommandPipeline(law, self.joint_states, unlimited, limits)
+        self._pipeline = pipeline = CommandPipeline(law, self.joint_states, limits)
         # A state that is stale at once, from which gravity is known until others come.
-        before = now - 2.0 * safety.state_timeout
+        before = now - 2.0 * arm.state_timeout
         self.joint_states.receive(limits.joint_names, last.position.tolist(), (), received=before)
         pipeline.enable(before)
         last_state = self.joint_states.take()
         for _ in range(2):  # a state without velocities needs another that agrees
             pipeline.step(last_state, before)
         self.joint_states.forget()
-        pipeline.settings = self._safety = replace(
-            safety, damping=BRAKING_RATE, is_braked_by_damping=True
+        pipeline.settings = self._settings = replace(
+            arm, damping=BRAKING_RATE, is_braked_by_damping=True
         )
         pipeline.continue_from(last.torque, last.time)
         self._begin = now
@@ -157,9 +152,9 @@ class Takeover:
         if not is_node_alive and self._end_of_node is None:
             self._end_of_node = now
             pipeline.begin_stop()
-            hold_time = max(self._safety.stale_hold_time, DISCOVERY_TIME)
+            hold_time = max(self._settings.stale_hold_time, DISCOVERY_TIME)
             pipeline.settings = replace(
-                self._safety, on_stale_state=self._safety.on_stop, stale_hold_time=hold_time
+                self._settings, on_stale_state=self._settings.on_stop, stale_hold_time=hold_time
             )
         if self._end_of_node is not None and self._is_left(now, self._end_of_node):
             found = pipeline.stop_command(now)
@@ -190,7 +185,7 @@ class Takeover:
     def _is_left(self, now: float, end_of_node: float) -> bool:
         """Return whether commanding may end, the node being gone."""
         pipeline = self._pipeline
-        if self._is_yielding or self._safety.on_stop != 'hold_gravity':
+        if self._is_yielding or self._settings.on_stop != 'hold_gravity':
             return True
         if pipeline.is_stale:  # joint states may come, or come back
             return now - self._begin >= DISCOVERY_TIME and pipeline.fallback == 'silent'
@@ -198,7 +193,7 @@ class Takeover:
         if self._rest_since is None and (pipeline.has_stopped or is_late):
             self._rest_since = now
         return self._rest_since is not None and (
-            now - self._rest_since >= self._safety.stale_hold_time
+            now - self._rest_since >= self._settings.stale_hold_time
         )
 
 
@@ -330,7 +325,7 @@ class WatchdogNode(Node):
                 return
             else:
                 period = settings.watchdog_period
-                timeout = max(settings.safety.state_timeout, 2.0 * period)
+                timeout = max(settings.arm.state_timeout, 2.0 * period)
                 planned_before = planned
                 # The executor may starve the timer on a busy machine, while cycles go on.
                 cycle = shared.cycles.last()
@@ -372,7 +367,7 @@ class WatchdogNode(Node):
                 break
             if not is_alive and not is_node_gone:
                 is_node_gone = True
-                signal.alarm(LONGEST_LIFE + math.ceil(settings.safety.stale_hold_time))
+                signal.alarm(LONGEST_LIFE + math.ceil(settings.arm.stale_hold_time))
             now = time.monotonic()
             shared.looked(self._punctuality.look(now, np.inf))
             torque = takeover.command(now, is_alive)
@@ -499,7 +494,7 @@ class WatchdogProcess:
         self._asked_takeover = 0  # for whose commands it was asked,
         self._asked = self._waited = 0.0  # when last, and for how long it was waited for [s]
         self._is_left = False  # whether it ended while it commanded, and that was noticed
-        self._told: tuple[object, object] = (None, None)
+        self._told: ArmSettings | None = None
         self._process = ChildProcess(partial(run, shared, args))
 
     # --- from the node ------------------------------------------------------------------------
@@ -507,9 +502,8 @@ class WatchdogProcess:
     def beat(self, stack: ControlStack, watchdog_period: float, now: float) -> None:
         """Write a heartbeat at a steady time [s], and the settings if they have changed."""
         pipeline = stack.pipeline
-        told = pipeline.settings, pipeline.law
-        if told[0] is not self._told[0] or told[1] is not self._told[1]:
-            self._told = told
+        if pipeline.settings is not self._told:
+            self._told = pipeline.settings
             self._shared.settings.set(watchdog_settings(stack, watchdog_period))
         self._shared.beat(now, pipeline.is_enabled and pipeline.state is not None)
 
@@ -586,15 +580,16 @@ class WatchdogProcess:
 
 def watchdog_settings(stack: ControlStack, watchdog_period: float) -> WatchdogSettings:
     """Return the watchdog's settings for a control stack."""
-    law = stack.pipeline.law
+    arm = stack.pipeline.settings
+    is_feedforward = arm.mode == 'feedforward'  # then drives have a loop of their own, which leads
     return WatchdogSettings(
         order=stack.order,
         command_scale=stack.units.command_scale,
         watchdog_period=watchdog_period,
-        safety=stack.pipeline.settings,
+        arm=replace(
+            arm,
+            mode='feedforward' if is_feedforward else 'gravity_compensation',
+            friction_compensation=0.0,
+        ),
         limits=stack.pipeline.reference_limits,
-        mode='feedforward' if law.mode == 'feedforward' else 'gravity_compensation',
-        terms=law.terms,
-        kd=law.kd,
-        limit_width=law.limit_width,
     )

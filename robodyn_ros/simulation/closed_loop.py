@@ -9,8 +9,9 @@ from typing import Literal, get_args
 import numpy as np
 
 from robodyn_ros.arguments import checked_type
-from robodyn_ros.control.control_stack import continuous_joints, control_law
-from robodyn_ros.control.core_binding import core, core_arm, core_law
+from robodyn_ros.control.command_pipeline import core_settings
+from robodyn_ros.control.control_stack import continuous_joints, control_law, reference_limits
+from robodyn_ros.control.core_binding import core, core_arm
 from robodyn_ros.control.law import FOLLOWING, Mode
 from robodyn_ros.control.model_torque import Algorithm, RigidBodyTorque
 from robodyn_ros.control.reference import ReferenceState
@@ -116,14 +117,17 @@ def simulated_motion(
     asked = ReferenceState(q + half_way, qd + half_change, mean, np.zeros_like(q))
     # The node's own law: its friction, its shorter way round for joints that turn without end.
     settings = ControlSettings(
-        mode='gravity_compensation' if law == 'free' else law, kp=(kp,), kd=(kd,)
+        mode='gravity_compensation' if law == 'free' else law,
+        kp=(kp,),
+        kd=(kd,),
+        effort_limits=(np.inf,),  # they are applied below
     )
     law_of_node = control_law(model, settings, RigidBodyTorque.of(model, algorithm))
     tip = law_of_node.forward_kinematics, law_of_node.jacobian
     arm = core_arm(
         law_of_node.inverse_dynamics, law_of_node.friction, model.n, tip, coupling=model.coupling
     )
-    arguments = arm, core_law(law_of_node), continuous_joints(model).astype(float)
+    arguments = arm, core_settings(law_of_node.settings, reference_limits(model, settings))
     limits = known_effort_limits(model) if effort_limits else np.full(model.n, np.inf)
     simulation.reset(q[0])
     position, velocity, torque = np.zeros((3, steps + 1, model.n))

@@ -18,7 +18,6 @@ from control_arm import (
     WEIGHT,
     Arm,
     Q,
-    control_law,
     enabled,
     inverse_dynamics,
     to,
@@ -99,7 +98,7 @@ def test_first_states_that_no_model_takes_are_no_reason_to_stay_silent():
 def test_transition_ends_although_the_clock_of_the_joint_states_jumps_every_time():
     arm = enabled(ramp_time=0.5)
     arm.run(0.1)
-    arm.pipeline.change_law(control_law(gravity=False))
+    arm.change(mode='computed_torque', terms_gravity=False)
     for i in range(600):
         arm.now += 0.001
         command = arm.receive(Q, stamp=5000.0 + 1000.0 * (i % 2))
@@ -157,7 +156,7 @@ def test_feedback_is_not_switched_on_far_from_the_reference():
     arm.run(0.01)
     arm.pipeline.follow(to([0.9, 0.2], 0.5))
     arm.run(0.4)
-    arm.pipeline.change_law(control_law('computed_torque'))
+    arm.change(mode='computed_torque')
     assert arm.pipeline.reference_status == 'none'
 
 
@@ -165,9 +164,9 @@ def test_feedback_is_not_switched_on_far_from_the_reference():
 
 
 def test_rate_limit_counts_from_when_the_last_command_was_sent():
-    arm = enabled(ramp_time=0.0, torque_rate_limits=np.array([100.0, 100.0]))
+    arm = enabled(ramp_time=0.0, torque_rate_limit=np.array([100.0, 100.0]))
     arm.receive(Q)
-    arm.pipeline.change_law(control_law(gravity=False))
+    arm.change(mode='computed_torque', terms_gravity=False)
     arm.now += 0.009  # that the cycle was held up
     arm.receive(Q)
     arm.pipeline.sent(arm.now + 0.004)
@@ -188,7 +187,7 @@ def test_gravity_of_a_heavy_arm_in_motion_is_not_held_back_unless_it_is_asked_fo
 
     def turning(limit):
         rates = np.array(core.torque_rate_limits(limit, limits))
-        return enabled(**given, torque_rate_limits=rates).run(0.3, velocity=np.array([2.0, 0.0]))
+        return enabled(**given, torque_rate_limit=rates).run(0.3, velocity=np.array([2.0, 0.0]))
 
     for k, command in enumerate(turning(())):
         assert not command.rate_limited.any()
@@ -249,7 +248,7 @@ def test_load_is_carried_before_the_next_slow_state_comes():
 
 
 def test_torque_that_the_rate_limit_holds_back_goes_on_between_states():
-    arm = enabled(torque_rate_limits=np.array([100.0, 100.0]))
+    arm = enabled(torque_rate_limit=np.array([100.0, 100.0]))
     arm.run(1.0, period=0.02)
     arm.pipeline.change_load(lambda q, qd, qdd: 1.5 * inverse_dynamics(q, qd, qdd))
     arm.now += 0.02
@@ -415,7 +414,7 @@ def test_stop_command_is_what_on_stop_asks_for(on_stop, wanted):
 
 
 def test_stop_commands_reach_what_on_stop_asks_for_within_the_rate_limit():
-    arm = enabled(on_stop='zero', torque_rate_limits=np.array([1000.0, 500.0]))
+    arm = enabled(on_stop='zero', torque_rate_limit=np.array([1000.0, 500.0]))
     arm.run(0.1)
     torques = np.array([GRAVITY, *(word.torque for word in stop_command(arm))])
     steps = -np.diff(torques, axis=0)
@@ -475,7 +474,7 @@ def test_torque_beyond_the_effort_limit_fades_like_one_within():
 
 def guarded(position, velocity, effort, width):
     """Return the shoulder's torque, what is asked for by an added effort, and what NumPy gives."""
-    arm = enabled('gravity_compensation', limit_width=width, **NO_RATE_LIMIT)
+    arm = enabled('gravity_compensation', position_guard=width, **NO_RATE_LIMIT)
     arm.pipeline.added = AddedEffort(NAMES, np.ones(2), np.full(2, np.inf), 1.0)
     arm.pipeline.added.receive(NAMES, [effort, 0.0], arm.now)
     q, limits = np.array([position, 0.2]), arm.kind.effort_limits
@@ -594,7 +593,7 @@ def test_damping_of_an_arm_that_stays_too_fast_ends(is_set_again):
     assert damped[1] < GRAVITY[1] - 10.0
     for _ in range(22):
         if is_set_again:
-            arm.pipeline.change_law(control_law('gravity_compensation'))
+            arm.change(mode='gravity_compensation')
         last = arm.run(0.1, velocity=spinning)[-1].torque
     assert last == pytest.approx(GRAVITY)
 

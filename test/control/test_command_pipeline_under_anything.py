@@ -6,7 +6,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference_law as oracle
-from control_arm import STIFF_MODES, TWO_JOINTS, at_middle, enabled, random_kind
+from control_arm import (
+    STIFF_MODES,
+    TWO_JOINTS,
+    at_middle,
+    enabled,
+    random_kind,
+    terms,
+    with_settings,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -56,7 +64,7 @@ changes = st.fixed_dictionaries(
     {},
     optional={
         'effort_limits': st.floats(0.0, 1.0),  # of the arm's own
-        'torque_rate_limits': st.sampled_from([10.0, 1000.0, np.inf]),
+        'torque_rate_limit': st.sampled_from([10.0, 1000.0, np.inf]),
         'ramp_time': st.floats(0.0, 0.5),
         'on_stale_state': st.sampled_from(ACTIONS),
         'on_stop': st.sampled_from(ACTIONS),
@@ -64,7 +72,7 @@ changes = st.fixed_dictionaries(
         'stale_hold_time': st.floats(0.0, 1.0),
         'max_following_error': st.sampled_from([0.05, np.inf]),
         'damping': st.sampled_from([0.0, 5.0]),
-        'braking_acceleration': st.sampled_from([None, np.array([0.5, 2.0, 1.0])]),
+        'braking_acceleration': st.sampled_from([np.full(3, np.inf), np.array([0.5, 2.0, 1.0])]),
     },
 ).map(lambda values: ('settings', values))
 beyond = st.tuples(
@@ -126,7 +134,7 @@ class Witness:
 
     def __init__(self, kind, torque_rate_limit=1000.0, **settings):
         rates = np.full(kind.n, torque_rate_limit)
-        self.arm, self.kind = enabled(kind=kind, torque_rate_limits=rates, **settings), kind
+        self.arm, self.kind = enabled(kind=kind, torque_rate_limit=rates, **settings), kind
         self.arm.pipeline.watchdog(self.arm.now)
         self.last = None
         self.is_first = True
@@ -168,7 +176,7 @@ class Witness:
         if self.last is not None:
             sent, when = self.last
             elapsed = max(min(self.arm.now - when, 0.01), 1e-9)
-            allowed = safety.torque_rate_limits * elapsed
+            allowed = safety.torque_rate_limit * elapsed
             assert (np.abs(torque - sent) <= allowed * (1 + 1e-9) + 1e-9).all()
             # Where limits were lowered below the last torque, it shrinks as fast as it may.
             largest = np.maximum(largest, np.abs(sent) - allowed * (1 - 1e-9))
@@ -208,13 +216,10 @@ class Witness:
 
     def check_law(self):
         """Whatever fades or waits, the law is the one that was asked for last."""
-        law, asked = self.arm.pipeline.law, self.law
-        assert (law.mode, law.terms, law.limit_width) == (
-            asked.mode,
-            asked.terms,
-            asked.limit_width,
-        )
-        assert (law.kp == asked.kp).all() and (law.kd == asked.kd).all()
+        given, asked = self.arm.pipeline.settings, self.law.settings
+        for name in ('mode', *terms(), 'position_guard'):
+            assert getattr(given, name) == getattr(asked, name)
+        assert (given.kp == asked.kp).all() and (given.kd == asked.kd).all()
 
     def check_torque(self, command):
         """Long after the last change a torque is what the law asks for, with the latest load."""
@@ -271,10 +276,14 @@ class Witness:
             self.follow(*event[1:])
         elif kind == 'law':
             _, mode, gravity, inertial, width, stiffness = event
-            law = self.kind.law(mode, width, gravity=gravity, inertial=inertial)
-            law = replace(law, kp=stiffness * law.kp)
-            self.law = replace(law, inverse_dynamics=self.law.inverse_dynamics)
-            arm.pipeline.change_law(law)
+            changes = {
+                'mode': mode,
+                'position_guard': width,
+                'kp': stiffness * self.kind.kp,
+                **terms(gravity=gravity, inertial=inertial),
+            }
+            self.law = with_settings(self.law, **changes)
+            arm.change(**changes)
         elif kind == 'settings':
             arm.pipeline.settings = replace(arm.pipeline.settings, **self.of_arm(event[1]))
             arm.buffer.timeout = arm.pipeline.settings.state_timeout
@@ -297,9 +306,9 @@ class Witness:
         values = dict(values)
         if 'effort_limits' in values:
             values['effort_limits'] = values['effort_limits'] * self.kind.effort_limits
-        if 'torque_rate_limits' in values:
-            values['torque_rate_limits'] = np.full(self.kind.n, values['torque_rate_limits'])
-        if values.get('braking_acceleration') is not None:
+        if 'torque_rate_limit' in values:
+            values['torque_rate_limit'] = np.full(self.kind.n, values['torque_rate_limit'])
+        if 'braking_acceleration' in values:
             values['braking_acceleration'] = values['braking_acceleration'][: self.kind.n]
         return values
 

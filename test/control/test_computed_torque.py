@@ -8,7 +8,7 @@ import pytest
 from control_arm import Q, control_law, enabled, to, torque_parts
 
 from robodyn_ros.control.reference import ReferenceState
-from robodyn_ros.errors import InvalidArgument, NonFiniteValue, RejectedTrajectory
+from robodyn_ros.errors import NonFiniteValue, RejectedTrajectory
 
 WANTED = ReferenceState.at_rest(Q)
 # Bounds of kd T and sqrt(kp) T, and how far beyond them what is followed is kept.
@@ -37,8 +37,8 @@ def test_a_model_that_answers_in_another_shape_is_refused_and_nothing_is_read_be
 
 
 def test_unknown_mode_is_named():
-    with pytest.raises(InvalidArgument, match='computed_torque'):
-        control_law('impedance')
+    with pytest.raises(ValueError, match="mode: 'impedance'; allowed: .*computed_torque"):
+        torque_parts(control_law('impedance'))
 
 
 def growth(kp, kd, period):
@@ -75,6 +75,6 @@ def at_states(period, kp, mode='computed_torque'):
     """Return an arm at rest whose states come once in a period [s], with critical damping."""
     arm = enabled(mode, state_timeout=0.25)
     kd = np.full(2, 2.0 * np.sqrt(kp))
-    arm.pipeline.change_law(replace(control_law(mode), kp=np.full(2, kp), kd=kd))
+    arm.change(kp=np.full(2, kp), kd=kd)
     arm.run(10.0 * period, Q, period=period)
     return arm

@@ -18,10 +18,9 @@ from robodyn_ros.control.contact import (
     ContactThresholds,
     KnownResidual,
 )
-from robodyn_ros.control.control_stack import control_law
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.model_torque import RigidBodyTorque
-from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.settings import ArmSettings, ControlSettings
 from robodyn_ros.errors import NonFiniteValue
 
 PERIOD = 0.01
@@ -45,7 +44,7 @@ def arm(*masses):
 ARMS = arm(), arm(2.0, 3.0)
 TORQUE = RigidBodyTorque.of(ARMS[0], 'compiled')
 DYNAMICS = tuple(TORQUE.under(each) for each in ARMS)
-LAW = control_law(ARMS[0], ControlSettings(mode='computed_torque'), TORQUE)
+SETTINGS = ArmSettings(mode='computed_torque')
 
 
 def monitor(**given):
@@ -121,7 +120,7 @@ def test_estimates_stay_finite_and_contacts_begin_and_end_by_turns(given, sequen
             )
             before = watched.contact
             with np.errstate(all='ignore'):
-                said = watched.update(state, sample[2], LAW)
+                said = watched.update(state, sample[2], SETTINGS)
             assert np.isfinite(watched.torque).all()
             if is_strange and not np.isfinite(strange) and elapsed != 0.0:
                 assert watched.observer.skipped == skipped + 1 and said is None
@@ -185,7 +184,7 @@ def test_a_push_is_said_to_begin_and_to_end():
     for k in range(200):
         pushed = np.array([20.0, 0.0]) if 50 <= k < 100 else zero
         torque = DYNAMICS[0](zero[None], zero[None], zero[None])[0] - pushed
-        said.append(watched.update(MeasuredState(zero, zero, PERIOD * k), torque, LAW))
+        said.append(watched.update(MeasuredState(zero, zero, PERIOD * k), torque, SETTINGS))
     assert [each.is_over for each in said if each] == [False, True]
 
 
@@ -201,7 +200,7 @@ def test_without_thresholds_the_observer_alone_runs():
     assert watched.detector is None
     for k in range(50):
         state = MeasuredState(np.full(2, 0.01 * k), np.ones(2), PERIOD * k)
-        assert watched.update(state, np.ones(2), LAW) is None
+        assert watched.update(state, np.ones(2), SETTINGS) is None
     assert watched.torque.any()
 
 
@@ -211,11 +210,11 @@ def test_an_error_of_the_model_is_a_sample_that_never_came():
 
     watched, zero = monitor(), np.zeros(2)
     for k in range(10):
-        watched.update(MeasuredState(zero, zero, PERIOD * k), zero, LAW)
+        watched.update(MeasuredState(zero, zero, PERIOD * k), zero, SETTINGS)
     before = watched.torque
     watched.change_load(ARMS[0], refusing, TORQUE.friction(ARMS[0]))
     for k in range(10, 20):
-        assert watched.update(MeasuredState(zero, zero, PERIOD * k), zero, LAW) is None
+        assert watched.update(MeasuredState(zero, zero, PERIOD * k), zero, SETTINGS) is None
     assert watched.observer.skipped == 9
     assert before.any() and not watched.torque.any()
 
@@ -223,6 +222,6 @@ def test_an_error_of_the_model_is_a_sample_that_never_came():
 @pytest.mark.parametrize('size', [1, 3])
 def test_arrays_of_another_size_are_refused_and_nothing_is_read_beyond_them(size):
     watched, zero = monitor(), np.zeros(2)
-    watched.update(MeasuredState(zero, zero, 0.0), zero, LAW)
+    watched.update(MeasuredState(zero, zero, 0.0), zero, SETTINGS)
     with pytest.raises(ValueError, match=f'position: {size} numbers; allowed: 2'):
-        watched.update(MeasuredState(np.zeros(size), zero, PERIOD), zero, LAW)
+        watched.update(MeasuredState(np.zeros(size), zero, PERIOD), zero, SETTINGS)

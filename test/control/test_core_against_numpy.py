@@ -6,12 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import reference_law as oracle
-from control_arm import STIFF_MODES, at_middle, enabled, random_kind, torque_parts
+from control_arm import STIFF_MODES, at_middle, enabled, random_kind, terms, torque_parts
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from robodyn_ros.control.contact import MomentumObserver
-from robodyn_ros.control.law import Terms
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
@@ -42,9 +41,19 @@ def kind_of(seed, n, is_compiled):
 
 
 def law_of(kind, choice):
-    mode, terms, kp, kd, friction_velocity, limit_width = choice
-    law = replace(kind.law(mode, limit_width), terms=Terms(*terms))
-    return replace(law, kp=kp * kind.kp, kd=kd * kind.kd, friction_velocity=friction_velocity)
+    return kind.law(**changes_of(kind, choice))
+
+
+def changes_of(kind, choice):
+    mode, given, kp, kd, friction_velocity, width = choice
+    return {
+        'mode': mode,
+        'kp': kp * kind.kp,
+        'kd': kd * kind.kd,
+        'friction_velocity': friction_velocity,
+        'position_guard': width,
+        **terms(*given),
+    }
 
 
 def assert_close(found, expected, scale):
@@ -70,7 +79,7 @@ def test_parts_of_a_torque_are_those_of_the_law(is_compiled, seed, n, choice, ha
     law = law_of(kind, choice)
     expected = oracle.torque_parts(law, q, qd, wanted, kind.continuous)
     found = torque_parts(law, kind.continuous)(q, qd, wanted)
-    correction = law.kp * 40.0 + law.kd * 6.0
+    correction = law.settings.kp * 40.0 + law.settings.kd * 6.0
     scale = oracle.Dynamics(law.inverse_dynamics).torque(q, qd, correction)
     assert_close(found, expected, np.vstack([scale, expected]))
 
@@ -136,9 +145,9 @@ def test_commands_of_laws_in_transition_are_those_of_their_coefficients_within_t
     kind = kind_of(seed, n, is_compiled)
     n, generator = kind.n, np.random.default_rng(seed)
     rates = np.full(n, rate)
-    arm = enabled(choice[0], kind=kind, ramp_time=RAMP_TIME, torque_rate_limits=rates)
+    arm = enabled(choice[0], kind=kind, ramp_time=RAMP_TIME, torque_rate_limit=rates)
     pipeline = arm.pipeline
-    pipeline.change_law(law_of(kind, choice))
+    arm.change(**changes_of(kind, choice))
     arm.pipeline.disable()
     arm.pipeline.enable(arm.now)  # a law that was changed before the first state applies at once
     # Beyond the position limits and back again.
@@ -192,7 +201,7 @@ def test_commands_of_laws_in_transition_are_those_of_their_coefficients_within_t
         for _ in range(cycles):
             cycle()
         if event[0] == 'law':
-            pipeline.change_law(law_of(kind, event[1]))
+            arm.change(**changes_of(kind, event[1]))
             law.change(event[1], law_of(kind, event[1]))
         elif event[0] == 'limits':
             limits = event[1] * kind.effort_limits
@@ -229,7 +238,7 @@ def test_commands_of_laws_in_transition_are_those_of_their_coefficients_within_t
 )
 def test_limits_are_those_of_numpy_whatever_was_sent_before(steps, rate):
     rates = np.array([rate, 1000.0])
-    arm = enabled('feedforward', {'gravity': False}, torque_rate_limits=rates, state_timeout=2.0)
+    arm = enabled('feedforward', terms_gravity=False, torque_rate_limit=rates, state_timeout=2.0)
     q = np.array([0.1, 0.2])
     for elapsed, torque, scale in steps:
         last = arm.run(0.01, q)[-1].torque

@@ -27,7 +27,7 @@ SEED = 3
 
 
 def law_of(arm, algorithm, **settings):
-    given = ControlSettings(kp=(1.0,), kd=(1.0,), **settings)
+    given = ControlSettings(kp=(1.0,), kd=(1.0,), effort_limits=(100.0,), **settings)
     return control_law(arm, given, RigidBodyTorque.of(arm, algorithm))
 
 

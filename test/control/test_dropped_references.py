@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from control_arm import Q, control_law, enabled, to
+from control_arm import Q, enabled, to
 
 
 def followed(mode='computed_torque', **settings):
@@ -49,7 +49,7 @@ def stay_behind(arm):
 
 
 def turn_to_gravity_compensation(arm):
-    arm.pipeline.change_law(control_law('gravity_compensation'))
+    arm.change(mode='gravity_compensation')
     arm.run(1.0)
 
 

@@ -6,21 +6,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from control_arm import terms as given_terms
 from control_arm import torque_parts
 from jtc_rule import JointTrajectoryController, executed, rms
 from robots import public_urdf
 
 import robodyn_ros as rd
+from robodyn_ros.control.command_pipeline import ControlLaw
 from robodyn_ros.control.feedforward_efforts import (
     FeedforwardSettings,
     TrajectoryFeedforward,
     with_feedforward_efforts,
 )
 from robodyn_ros.control.joint_state_buffer import ElapsedTime
-from robodyn_ros.control.law import ControlLaw, Terms
 from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
 from robodyn_ros.control.reference import ReferenceState
-from robodyn_ros.control.settings import ControlSettings, checked
+from robodyn_ros.control.settings import ControlSettings, arm_settings, checked
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.dynamics import smooth_friction_torque
 from robodyn_ros.errors import RejectedTrajectory
@@ -341,10 +342,8 @@ def test_it_is_what_the_node_commands_in_feedforward(terms):
     model = replace(arm(), coulomb_friction=np.full(7, 0.5), load_friction=np.full(7, 0.1))
     rigid = RigidBodyTorque('newton_euler')
     functions = rigid.under(model), rigid.friction(model)
-    law = ControlLaw(*functions, 'feedforward', Terms(*terms), np.zeros(7), np.zeros(7))
-    node = torque_parts(law, np.zeros(7))
-    names = ('terms_inertial', 'terms_coriolis', 'terms_gravity', 'terms_friction')
-    settings = ControlSettings(**dict(zip(names, terms)))
+    settings = ControlSettings(mode='feedforward', **given_terms(*terms))
+    node = torque_parts(ControlLaw(*functions, arm_settings(model, settings)), np.zeros(7))
     q, qd, qdd = np.random.default_rng(4).uniform(-1.0, 1.0, (3, 20, 7))
     zero = np.zeros(7)
     expected = [node(zero, zero, ReferenceState(*state, zero)).total for state in zip(q, qd, qdd)]

@@ -29,7 +29,7 @@ from robodyn_ros import (
 from robodyn_ros.control.control_stack import control_law
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.reference import ReferenceState
-from robodyn_ros.control.settings import ControlSettings, safety_settings
+from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.softness import light_joints
 from robodyn_ros.kinematics import tip_jacobian
 
@@ -57,6 +57,7 @@ def law_of(model, mode, generator, algorithm='newton_euler', **changes):
         'impedance_frame': str(generator.choice(['base', 'reference'])),
         'wrench_point': generator.uniform(-0.2, 0.2, 3),
         'impedance_damping_ratio': generator.uniform(0.3, 1.5),
+        'effort_limits': (1e3,),
         **changes,
     }
     given = {
@@ -73,28 +74,35 @@ def desired(q, qd=None):
     return ReferenceState(q, zero if qd is None else qd, zero, zero)
 
 
+def change_to(arm, law):
+    """Change an arm to the settings of a law, but for its limits."""
+    names = ('effort_limits', 'torque_rate_limit', 'max_following_error', 'damping')
+    kept = {name: getattr(arm.pipeline.settings, name) for name in names}
+    arm.pipeline.settings = replace(law.settings, **kept)
+
+
 class Springs:
     """The springs of a law at a position and around a reference, each from its formula."""
 
     def __init__(self, model, law, q, reference):
-        self.given, self.q = law.impedance, q
+        self.given, self.q = law.settings, q
         self.mass = mass_matrix(model, q)
         pose, goal = forward_kinematics(model, q), forward_kinematics(model, reference)
-        lever = pose[:3, :3] @ self.given.tip_point
+        lever = pose[:3, :3] @ self.given.wrench_point
         jacobian = tip_jacobian(model, q)
         jacobian[:3] += np.cross(jacobian[3:].T, lever).T
         self.jacobian, self.error = jacobian, reference - q
-        self.distance = goal[:3, 3] + goal[:3, :3] @ self.given.tip_point - pose[:3, 3] - lever
+        self.distance = goal[:3, 3] + goal[:3, :3] @ self.given.wrench_point - pose[:3, 3] - lever
         self.turn = Rotation.from_matrix(goal[:3, :3] @ pose[:3, :3].T).as_quat()
-        axes = np.eye(3) if self.given.is_in_base else goal[:3, :3]
-        along, about = np.split(self.given.tip_stiffness, 2)
+        axes = np.eye(3) if self.given.impedance_frame == 'base' else goal[:3, :3]
+        along, about = np.split(self.given.impedance_tip_stiffness, 2)
         self.along, self.about = axes * along @ axes.T, axes * about @ axes.T
-        self.is_at_tip = law.mode == 'cartesian_impedance'
+        self.is_at_tip = law.settings.mode == 'cartesian_impedance'
 
     def energy(self):
         """Return what the springs hold but the posture's [J]."""
         if not self.is_at_tip:
-            return 0.5 * self.given.stiffness @ self.error**2
+            return 0.5 * self.given.impedance_stiffness @ self.error**2
         eps = self.turn[:3]
         return 0.5 * self.distance @ self.along @ self.distance + 2.0 * eps @ self.about @ eps
 
@@ -114,26 +122,28 @@ class Springs:
     def stiffness(self):
         """Return the stiffness in the joints' space, (n, n)."""
         if not self.is_at_tip:
-            return np.diag(self.given.stiffness)
+            return np.diag(self.given.impedance_stiffness)
         j, n = self.jacobian, self.projector()
         # Of 2 eps, whose rate is -(eta + [eps]x) w at an angular velocity w of the tip.
         rate = self.turn[3] * np.eye(3) + np.cross(self.turn[:3], np.eye(3), axisb=0).T
         about = rate.T @ self.about @ rate
         tip = j[:3].T @ self.along @ j[:3] + j[3:].T @ about @ j[3:]
-        return tip + n.T * self.given.nullspace_stiffness @ n
+        return tip + n.T * self.given.impedance_nullspace_stiffness @ n
 
     def damping(self):
         """Return D, by the generalised eigenvalues of stiffness and mass."""
         values, vectors = eigh(self.stiffness(), self.mass)
         q = self.mass @ vectors
-        return 2.0 * self.given.damping_ratio * q * np.sqrt(np.maximum(values, 0.0)) @ q.T
+        return (
+            2.0 * self.given.impedance_damping_ratio * q * np.sqrt(np.maximum(values, 0.0)) @ q.T
+        )
 
     def torque(self, rate):
         if not self.is_at_tip:
-            torque = self.given.stiffness * self.error
+            torque = self.given.impedance_stiffness * self.error
         else:
             n = self.projector()
-            torque = self.tip() + n.T @ (self.given.nullspace_stiffness * self.error)
+            torque = self.tip() + n.T @ (self.given.impedance_nullspace_stiffness * self.error)
         return torque + self.damping() @ rate
 
 
@@ -269,17 +279,17 @@ def test_modes_that_are_too_fast_for_the_joint_states_become_slower():
         impedance_damping_ratio=0.7,
     )
     arm = enabled(
-        torque_rate_limits=np.full(3, np.inf),
+        torque_rate_limit=np.full(3, np.inf),
         kind=replace(kind, under=lambda load: law.inverse_dynamics),
     )
-    arm.pipeline.change_law(replace(law, friction=kind.friction))
+    change_to(arm, law)
     arm.run(0.7, np.zeros(3), period=0.01)
     assert arm.pipeline._core.following.name == 'holding'
     q = np.array([0.002, 0.0, -0.001])
     arm.now += 0.01
     torque = arm.receive(q, np.zeros(3)).parts.feedback
     mass = mass_matrix(model, q)
-    values, vectors = eigh(np.diag(law.impedance.stiffness), mass)
+    values, vectors = eigh(np.diag(law.settings.impedance_stiffness), mass)
     fastest = 0.3 / arm.pipeline._core.period
     limited = (mass @ vectors) * np.minimum(values, fastest**2) @ (mass @ vectors).T
     assert values.max() > 4.0 * fastest**2
@@ -299,10 +309,10 @@ def test_modes_of_any_damping_ratio_are_stable_a_period_late_with_twice_the_gain
         impedance_damping_ratio=ratio,
     )
     arm = enabled(
-        torque_rate_limits=np.full(3, np.inf),
+        torque_rate_limit=np.full(3, np.inf),
         kind=replace(kind, under=lambda load: law.inverse_dynamics),
     )
-    arm.pipeline.change_law(replace(law, friction=kind.friction))
+    change_to(arm, law)
     arm.run(0.7, np.zeros(3), period=0.01)
     arm.now += 0.01
     q = np.array([0.002, 0.0, -0.001])
@@ -329,19 +339,19 @@ def test_modes_swing_no_faster_than_the_rate_limit_of_the_torque_follows(speed):
     model, generator = random_arm(3, 3)
     law = law_of(model, 'joint_impedance', generator, impedance_stiffness=(3000.0,))
     arm = enabled(
-        torque_rate_limits=RATES,
+        torque_rate_limit=RATES,
         kind=replace(kind, under=lambda load: law.inverse_dynamics),
     )
-    arm.pipeline.change_law(replace(law, friction=kind.friction))
+    change_to(arm, law)
     arm.run(0.7, np.zeros(3), period=0.001)
     q, qd = np.array([0.005, -0.01, 0.001]), speed * np.array([1.0, -2.0, 0.2])
     for to_go in range(round(0.005 / speed / 0.001) if speed else 1, -1, -1):
         arm.now += 0.001
         torque = arm.receive(q - 0.001 * to_go * qd, qd).parts.feedback
     mass = mass_matrix(model, q)
-    squares, modes = eigh(np.diag(law.impedance.stiffness), mass)
+    squares, modes = eigh(np.diag(law.settings.impedance_stiffness), mass)
     forces = mass @ modes  # of the joints, by those of the modes
-    bent, moved = -modes.T @ (law.impedance.stiffness * q), -forces.T @ qd
+    bent, moved = -modes.T @ (law.settings.impedance_stiffness * q), -forces.T @ qd
     follow = (np.abs(forces) / (0.5 * RATES[:, None])).max(axis=0)
 
     def needed(left):  # rate of the torque, of a swing with the energy that there is
@@ -356,7 +366,7 @@ def test_modes_swing_no_faster_than_the_rate_limit_of_the_torque_follows(speed):
         ]
     )
     assert left.min() < 0.8 and left.max() > 0.8
-    damper = 2.0 * law.impedance.damping_ratio * np.sqrt(left * squares) * moved
+    damper = 2.0 * law.settings.impedance_damping_ratio * np.sqrt(left * squares) * moved
     np.testing.assert_allclose(torque, forces @ (left * bent + damper), rtol=1e-4, atol=1e-6)
 
 
@@ -560,7 +570,7 @@ def test_springs_that_stiffen_without_a_ramp_take_no_energy_past_the_tank(rate):
     arm.run_on(0.5)
     arm.wrench = np.array([0.0, 25.0, 0.0, 0.0, 0.0, 0.0])
     arm.run_on(1.0)
-    arm.pipeline.settings = safety_settings(arm.assumed, arm.settings(ramp_time=0.0))
+    arm.change(ramp_time=0.0)
     arm.least, arm.rise = np.inf, 0.0
     arm.change(impedance_stiffness=np.full(7, 2000.0))
     arm.run_on(0.08)
@@ -592,7 +602,7 @@ def test_a_spring_that_stiffens_while_a_hand_holds_it_is_in_effect_within_the_ti
     arm.run(going_back - 1.0, lambda t: wrench)
     assert arm.core.stiffness[2][1] == 2000.0 and arm.pipeline.stiffening == ''
     assert displacement(arm.pose(), start)[1] == pytest.approx(0.01, abs=0.001)
-    assert arm.pipeline.stiffness_in_effect == arm.pipeline.law.stiffness
+    assert arm.pipeline.stiffness_in_effect == arm.pipeline.settings.stiffness
 
 
 JACO = Named('kinova.urdf', 'base', 'j2s6s200_end_effector')
@@ -603,12 +613,12 @@ def test_a_model_without_rotors_names_the_joints_that_are_too_light_and_by_how_m
     given = {'mode': 'cartesian_impedance', 'impedance_damping_ratio': 0.7}
     arm = SoftArm(JACO, rate=250.0, error=0.0, friction=0.0, noise=0.0, **given)
     arm.run(0.5)
-    found = light_joints(arm.assumed, arm.pipeline.law, arm.start)
+    found = light_joints(arm.assumed, arm.pipeline.settings, arm.start)
     assert "'j2s6s200_joint_6' is light" in found[-1]
     softer = max(float(text.split('% softer')[0].split()[-1]) for text in found)
     assert softer == pytest.approx(100.0 * (1.0 - arm.core.least_stiffness), abs=1.0)
     known = replace(arm.assumed, rotor_inertia=arm.limits / 300.0)
-    assert light_joints(known, arm.pipeline.law, arm.start) == []
+    assert light_joints(known, arm.pipeline.settings, arm.start) == []
 
 
 @pytest.mark.slow

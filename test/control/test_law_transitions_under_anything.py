@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Whatever is changed, whenever: each torque is between what the active laws ask for."""
 
-from dataclasses import replace
-
 import numpy as np
 import reference_law as oracle
-from control_arm import STIFF_MODES, safety_settings
+from control_arm import STIFF_MODES, terms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from robots import random_chain
 
 import robodyn_ros as rd
-from robodyn_ros.control.command_pipeline import CommandPipeline
+from robodyn_ros.control.command_pipeline import CommandPipeline, ControlLaw
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer
-from robodyn_ros.control.law import ControlLaw, Terms
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.reference import Reference
+from robodyn_ros.control.settings import ArmSettings
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.motions.possible_positions import PossiblePositions
@@ -58,12 +56,6 @@ class ArmInMotion:
         self.active, self.since = [(self.choice, self.payload)], -1.0
         names = self.model.joint_names
         buffer = JointStateBuffer(names, 0.5)
-        unlimited = np.full(n, np.inf)
-        safety = replace(
-            safety_settings(ramp_time=RAMP_TIME, state_timeout=0.5, damping=DAMPING),
-            effort_limits=unlimited,
-            torque_rate_limits=unlimited,
-        )
         limits = ReferenceLimits(
             names,
             np.array([[-np.inf, np.inf]] * n),
@@ -74,11 +66,10 @@ class ArmInMotion:
             PossiblePositions.of(self.model),
         )
         self.buffer, self.fading = buffer, None
-        self.pipeline = CommandPipeline(law, buffer, safety, limits)
+        self.pipeline = CommandPipeline(law, buffer, limits)
         self.pipeline.enable(self.now)
 
     def law(self, choice, payload):
-        mode, terms, kp, kd, width = choice
         loaded = self.model.with_payload(rd.Payload(payload, (0.1, 0.0, 0.0)))
 
         def friction(velocity, direction, rigid_torque):
@@ -88,11 +79,30 @@ class ArmInMotion:
         return ControlLaw(
             lambda q, qd, qdd: rd.inverse_dynamics(loaded, q, qd, qdd),
             friction,
-            mode,
-            Terms(*terms),
-            np.full(self.n, kp),
-            np.full(self.n, kd),
+            self.settings(choice),
+        )
+
+    def settings(self, choice):
+        mode, given, kp, kd, width = choice
+        ones = np.ones(self.n)
+        return ArmSettings(
+            mode=mode,
+            kp=kp * ones,
+            kd=kd * ones,
             friction_velocity=width,
+            position_guard=0.0,
+            impedance_stiffness=ones,
+            impedance_nullspace_stiffness=ones,
+            ramp_time=RAMP_TIME,
+            state_timeout=0.5,
+            effort_limits=np.inf * ones,
+            torque_rate_limit=np.inf * ones,
+            braking_acceleration=np.inf * ones,
+            max_reference_step=1e9,
+            max_following_error=np.inf,
+            damping=DAMPING,
+            observer_gain=ones,
+            **terms(*given),
         )
 
     def torque(self, choice, payload, damping, q, qd, reference):
@@ -109,7 +119,7 @@ class ArmInMotion:
         if event[0] in ('law', 'model'):
             if event[0] == 'law':
                 self.choice = event[1:]
-                self.pipeline.change_law(self.law(self.choice, self.payload))
+                self.pipeline.settings = self.settings(self.choice)
             else:
                 self.payload = event[1]
                 self.pipeline.change_load(self.law(self.choice, self.payload).inverse_dynamics)

@@ -183,7 +183,7 @@ def test_torque_that_goes_wrong_while_it_runs_is_replaced(stack):
 def test_load_on_its_way_is_no_error_of_the_compiler(stack):
     configured = stack(REAL)
     configured.pipeline.settings = replace(
-        configured.pipeline.settings, torque_rate_limits=np.full(7, np.inf)
+        configured.pipeline.settings, torque_rate_limit=np.full(7, np.inf)
     )
     apply_change(configured, rd.Payload(2.0))
     for now in np.arange(0.001, 0.8, 0.01):

@@ -5,11 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from control_arm import control_law, reference_limits, safety_settings
+from control_arm import TWO_JOINTS, reference_limits
 
 from robodyn_ros.control.command_pipeline import core_settings
-from robodyn_ros.control.core_binding import core, core_arm, core_law
-from robodyn_ros.control.law import Terms
+from robodyn_ros.control.core_binding import core, core_arm
 from robodyn_ros.control.reference import Reference
 
 PERIOD = 0.001
@@ -17,7 +16,7 @@ LONGEST = 2.0  # a state timeout as slow drivers need one
 TOLERANCE, WINDOW = 0.1, 1.0  # s, within which stamps may run ahead, and how long that is watched
 
 
-LAW = replace(control_law(), kp=np.zeros(2), kd=np.zeros(2))  # at any rate of states
+ANY_RATE = {'kp': np.zeros(2), 'kd': np.zeros(2)}  # of states
 
 
 def nothing(*arrays):
@@ -28,11 +27,10 @@ class Clock:
     """A pipeline whose arm rests and holds a position as long as its stamps are believed."""
 
     def __init__(self, longest=LONGEST, is_simulated=False, **settings):
-        safety = safety_settings(state_timeout=longest, **settings)
+        self.settings = TWO_JOINTS.settings(state_timeout=longest, **ANY_RATE, **settings)
         self.core = core.Pipeline(
             core_arm(nothing, nothing, 2),
-            core_law(LAW),
-            core_settings(safety, reference_limits()),
+            core_settings(self.settings, reference_limits()),
         )
         self.core.enable(0.0)
         self.simulated = 0.0 if is_simulated else np.nan
@@ -137,10 +135,11 @@ def test_simulated_time_may_run_at_any_pace_but_not_jump(pace):
 
 @pytest.mark.parametrize('is_simulated, elapsed', [(False, 0.01), (True, 0.03)])
 def test_time_passes_by_the_steady_clock_but_in_simulations(is_simulated, elapsed):
-    clock = Clock(is_simulated=is_simulated, ramp_time=0.1, torque_rate_limits=np.full(2, np.inf))
+    clock = Clock(is_simulated=is_simulated, ramp_time=0.1, torque_rate_limit=np.full(2, np.inf))
     clock.core.change_load(core_arm(lambda q, qd, qdd: 0.0 * q + 5.0, nothing, 2), False)
     clock.advance(50.0, 100.0)
-    clock.core.change_law(core_law(replace(LAW, terms=Terms(gravity=False))))
+    changed = replace(clock.settings, terms_gravity=False)
+    clock.core.change_settings(core_settings(changed, reference_limits()))
     clock.advance(50.03, 100.01)
     # What has faded of a gravity torque of 5 N m.
     assert clock.core.torque == pytest.approx([5.0 * (1.0 - elapsed / 0.1)] * 2)

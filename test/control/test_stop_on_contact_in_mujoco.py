@@ -55,7 +55,7 @@ class Run:
         state = stack.joint_states.take()
         acting = self.torque
         self.torque = stack.pipeline.step(state, self.time).torque
-        contact = stack.monitor.update(state, acting, stack.pipeline.law)
+        contact = stack.monitor.update(state, acting, stack.pipeline.settings)
         if contact is not None and not contact.is_over:
             stack.pipeline.react_to_contact(self.action, str(contact))
         simulation.push([*force, 0.0, 0.0, 0.0])

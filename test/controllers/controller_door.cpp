@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "../support/settings_from_numbers.hpp"
 #include "robodyn_controllers/controller_logic.hpp"
 
 using robodyn::Vector;
@@ -27,65 +28,21 @@ struct Door
   }
 };
 
-Settings settings_of(const robodyn_model & model, int mode, const double * numbers)
+Settings settings_of(const double * numbers)
 {
-  const auto n = static_cast<std::size_t>(model.joints);
-  const auto next = [&numbers] { return *numbers++; };
-  const auto each = [&numbers, n] {
-    const Vector values(numbers, numbers + n);
-    numbers += n;
-    return values;
-  };
-  Settings settings;
-  robodyn::LawSettings & law = settings.law;
-  law.mode = static_cast<robodyn::Mode>(mode);
-  law.kp = each();
-  law.kd = each();
-  law.stiffness = each();
-  law.nullspace_stiffness = each();
-  robodyn::Settings & safety = settings.safety;
-  safety.effort_limits = each();
-  safety.torque_rate_limits = each();
-  settings.contacts.moving = each();
-  settings.contacts.stationary = each();
-  settings.contacts.gain = each();
-  std::copy_n(numbers, 6, law.tip_stiffness.begin());
-  numbers += 6;
-  law.friction_velocity = next();
-  law.position_guard = next();
-  law.damping_ratio = next();
-  law.friction_compensation = next();
-  law.friction_dead_zone = next();
-  safety.ramp_time = next();
-  safety.state_timeout = next();
-  safety.stale_hold_time = next();
-  safety.max_reference_step = next();
-  safety.max_following_error = next();
-  safety.damping = next();
-  safety.tip_speed = next();
-  safety.tip_turn_rate = next();
-  settings.contacts.dwell = next();
-  settings.largest_wrench.force = next();
-  settings.largest_wrench.moment = next();
-  safety.braking_acceleration.assign(n, robodyn::kInfinity);
-  safety.position_limits.assign(model.position_limits, model.position_limits + 2 * n);
-  safety.velocity_limits.assign(model.velocity_limits, model.velocity_limits + n);
-  safety.is_continuous.assign(n, 0.0);
-  settings.on_contact = robodyn::ContactAction::stop;
-  return settings;
+  return settings_from_numbers([&numbers] { return *numbers++; });
 }
 
 }  // namespace
 
 extern "C" {
 
-Door * door_open(const robodyn_model * model, int mode, const double * numbers)
+Door * door_open(const robodyn_model * model, const double * numbers)
 {
   auto * const door = new Door;
   door->model = model;
   const Vector scale(static_cast<std::size_t>(model->joints), 1.0);
-  door->logic.configure(
-    {std::shared_ptr<void>(), model}, settings_of(*model, mode, numbers), {}, scale);
+  door->logic.configure({std::shared_ptr<void>(), model}, settings_of(numbers), {}, scale);
   return door;
 }
 
@@ -115,10 +72,9 @@ int door_update(
   return door->logic.update(period, position, velocity, given, command);
 }
 
-const char * door_change(Door * door, int mode, const double * numbers)
+const char * door_change(Door * door, const double * numbers)
 {
-  door->logic.change_settings(
-    [=](const robodyn_model & model) { return settings_of(model, mode, numbers); });
+  door->logic.change_settings([numbers](const robodyn_model &) { return settings_of(numbers); });
   return "";
 }
 

@@ -14,6 +14,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,15 +24,22 @@ import pytest
 
 pytest.importorskip('mujoco')
 
-from controller_core import STRICT, cpp_compiler, exported, headers, pointer, shared_model
+from controller_core import (
+    STRICT,
+    cpp_compiler,
+    exported,
+    headers,
+    pointer,
+    setting_numbers,
+    shared_model,
+)
 from urdf_parts import joint, link, robot
 
 import robodyn_ros as rd
 from robodyn_ros.compiled.c.shared import SharedModel, SharedPayload
 from robodyn_ros.control import control_stack
-from robodyn_ros.control.law import MODES
 from robodyn_ros.control.load import GravityChange
-from robodyn_ros.control.settings import checked, safety_settings
+from robodyn_ros.control.settings import arm_settings, checked
 from robodyn_ros.control.tip_target import RejectedTarget, TipPose
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.kinematics import reach
@@ -89,7 +97,7 @@ ARGUMENTS: dict[str, list[Any]] = {
     'activate': [],
     'deactivate': [_NUMBERS],
     'update': [ctypes.c_double, *4 * [_NUMBERS]],
-    'change': [ctypes.c_int, _NUMBERS],
+    'change': [_NUMBERS],
     'enable': [ctypes.c_int],
     'cancel': [],
     'payload': [_TEXT, ctypes.POINTER(SharedPayload)],
@@ -166,7 +174,7 @@ class Node(Door):
             state = stack.joint_states.take()
             command = pipeline.step(state, self.now)
             if command is not None:
-                found = stack.monitor.update(state, acting, pipeline.law)
+                found = stack.monitor.update(state, acting, pipeline.settings)
                 if found is not None and not found.is_over:
                     pipeline.react_to_contact(self.settings.on_contact, str(found))
         else:
@@ -199,7 +207,7 @@ class Node(Door):
     def change(self, **parameters: Any) -> str:
         self.parameters.update(parameters)
         self.settings = checked(self.parameters)
-        control_stack.apply_settings(self.stack, self.settings, {*parameters})
+        control_stack.apply_settings(self.stack, self.settings)
         return ''
 
     def _is_relative(self, frame: str) -> bool:
@@ -258,43 +266,13 @@ class Controller(Door):
 
     def begin(self) -> None:
         self.stack = None
-        self.door = self.library.door_open(ctypes.byref(self.model), *self._numbers())
+        self.door = self.library.door_open(ctypes.byref(self.model), self._numbers())
 
     def _numbers(self):
         settings = checked(self.parameters)
-        safety, n = safety_settings(self.arm, settings), self.arm.n
-        each = [
-            settings.kp,
-            settings.kd,
-            settings.impedance_stiffness,
-            settings.impedance_nullspace_stiffness,
-            safety.effort_limits,
-            safety.torque_rate_limits,
-            settings.contact_threshold_moving,
-            settings.contact_threshold_standing,
-            settings.observer_gain,
-        ]
-        numbers = [
-            *np.concatenate([np.broadcast_to(values, n) for values in each]),
-            *settings.impedance_tip_stiffness,
-            settings.friction_velocity,
-            settings.position_guard,
-            settings.impedance_damping_ratio,
-            settings.friction_compensation,
-            settings.friction_dead_zone,
-            settings.ramp_time,
-            settings.state_timeout,
-            settings.stale_hold_time,
-            settings.max_reference_step,
-            safety.max_following_error,
-            settings.damping,
-            settings.impedance_tip_speed,
-            settings.impedance_tip_turn_rate,
-            settings.contact_dwell,
-            settings.impedance_largest_force,
-            settings.impedance_largest_moment,
-        ]
-        return MODES.index(settings.mode), pointer(np.array(numbers, dtype=float))
+        limits = control_stack.reference_limits(self.arm, settings)
+        given = replace(arm_settings(self.arm, settings), on_contact='stop')
+        return pointer(setting_numbers(given, limits))
 
     def __del__(self) -> None:
         self.library.door_close(self.door)
@@ -327,7 +305,7 @@ class Controller(Door):
 
     def change(self, **parameters: Any) -> str:
         self.parameters.update(parameters)
-        return self.say('change', *self._numbers())
+        return self.say('change', self._numbers())
 
     def _in_loop(self, answer: str) -> str:
         """Return what the next cycle refuses, if nothing was refused before."""

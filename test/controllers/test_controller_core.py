@@ -45,7 +45,7 @@ extern "C" int feedforward(
   const auto n = static_cast<std::size_t>(model->joints);
   const robodyn::Vector load = robodyn_controllers::first_load(*model), zero(n);
   robodyn::LoadedModel arm(robodyn::core_model(*model), load.data());
-  robodyn::LawSettings settings;
+  robodyn::Settings settings;
   settings.mode = robodyn::Mode::feedforward;
   settings.kp = settings.kd = zero;
   settings.friction_velocity = width;

@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "../support/settings_from_numbers.hpp"
 #include "robodyn_controllers/controller_logic.hpp"
 #include "robodyn_ros/core/contact.hpp"
 #include "robodyn_ros/core/tip_wrench.hpp"
@@ -88,7 +89,7 @@ public:
       const double before = is_new ? 0.0 : std::fabs(last_[i]);
       check(i, "limit", std::fabs(torque[i]), std::max(settings.effort_limits[i], before));
       const double step = is_new ? 0.0 : std::fabs(torque[i] - last_[i]);
-      check(i, "rate limit", step, settings.torque_rate_limits[i] * elapsed + 1e-9);
+      check(i, "rate limit", step, settings.torque_rate_limit[i] * elapsed + 1e-9);
     }
     last_ = torque;
     has_last_ = true;
@@ -153,47 +154,9 @@ private:
   std::size_t at_ = 0;
 };
 
-rd::LawSettings law_of(Numbers & numbers, std::size_t n)
+rd::Settings settings_of(Numbers & numbers)
 {
-  rd::LawSettings law;
-  law.mode = static_cast<rd::Mode>(numbers.whole());
-  law.terms.inertial = numbers.flag();
-  law.terms.coriolis = numbers.flag();
-  law.terms.gravity = numbers.flag();
-  law.terms.friction = numbers.flag();
-  law.kp = numbers.vector(n);
-  law.kd = numbers.vector(n);
-  law.friction_velocity = numbers.number();
-  law.position_guard = numbers.number();
-  law.stiffness = numbers.vector(n);
-  law.nullspace_stiffness = numbers.vector(n);
-  for (double & each : law.tip_stiffness) { each = numbers.number(); }
-  law.is_tip_stiffness_in_base = numbers.flag();
-  for (double & each : law.tip_point) { each = numbers.number(); }
-  law.damping_ratio = numbers.number();
-  law.friction_compensation = numbers.number();
-  law.friction_dead_zone = numbers.number();
-  return law;
-}
-
-rd::Settings settings_of(Numbers & numbers, std::size_t n)
-{
-  rd::Settings settings;
-  for (rd::Vector * const each :
-       {&settings.effort_limits, &settings.torque_rate_limits, &settings.braking_acceleration,
-        &settings.velocity_limits, &settings.is_continuous}) {
-    *each = numbers.vector(n);
-  }
-  settings.position_limits = numbers.vector(2 * n);
-  for (double * const each :
-       {&settings.ramp_time, &settings.state_timeout, &settings.stale_hold_time,
-        &settings.max_reference_step, &settings.max_following_error, &settings.damping,
-        &settings.tip_speed, &settings.tip_turn_rate}) {
-    *each = numbers.number();
-  }
-  settings.on_stale_state = static_cast<rd::Action>(numbers.whole());
-  settings.on_stop = static_cast<rd::Action>(numbers.whole());
-  return settings;
+  return settings_from_numbers([&numbers] { return numbers.number(); });
 }
 
 rd::ReferenceState state_of(Numbers & numbers, std::size_t n)
@@ -222,7 +185,6 @@ std::shared_ptr<const rd::Motion> motion_of(Numbers & numbers, std::size_t n)
 enum Event {
   kEnable,
   kDisable,
-  kChangeLaw,
   kChangeSettings,
   kChangeLoad,
   kFollow,
@@ -261,10 +223,9 @@ long replay(const robodyn_model & library, const char * path)
   Numbers numbers(path);
   const auto n = static_cast<std::size_t>(library.joints);
   const auto size = static_cast<std::size_t>(library.load_size);
-  rd::LawSettings law = law_of(numbers, n);
-  rd::Settings settings = settings_of(numbers, n);
+  rd::Settings settings = settings_of(numbers);
   rd::Vector load = robodyn_controllers::first_load(library);
-  rd::CommandPipeline pipeline(robodyn::core_model(library), load.data(), law, settings);
+  rd::CommandPipeline pipeline(robodyn::core_model(library), load.data(), settings);
   Judge judge(n);
   while (!numbers.is_over()) {
     const auto event = static_cast<Event>(numbers.whole());
@@ -272,8 +233,7 @@ long replay(const robodyn_model & library, const char * path)
       pipeline.follow(motion_of(numbers, n));
       continue;
     }
-    if (event == kChangeLaw) { law = law_of(numbers, n); }
-    if (event == kChangeSettings) { settings = settings_of(numbers, n); }
+    if (event == kChangeSettings) { settings = settings_of(numbers); }
     bool has_command = false;
     double now = 0.0;
     {
@@ -285,9 +245,6 @@ long replay(const robodyn_model & library, const char * path)
         case kDisable:
           pipeline.disable();
           judge.end();
-          break;
-        case kChangeLaw:
-          pipeline.change_law(law);
           break;
         case kChangeSettings:
           pipeline.change_settings(settings);
@@ -382,7 +339,7 @@ rd::Settings settings_of(const robodyn_model & library, rd::Action action)
   const auto n = static_cast<std::size_t>(library.joints);
   rd::Settings settings;
   settings.effort_limits.assign(library.effort_limits, library.effort_limits + n);
-  settings.torque_rate_limits.assign(n, 1000.0);
+  settings.torque_rate_limit.assign(n, 1000.0);
   settings.braking_acceleration.assign(n, rd::kInfinity);
   settings.velocity_limits.assign(library.velocity_limits, library.velocity_limits + n);
   settings.position_limits.assign(library.position_limits, library.position_limits + 2 * n);
@@ -393,8 +350,8 @@ rd::Settings settings_of(const robodyn_model & library, rd::Action action)
   settings.max_reference_step = 0.1;
   settings.max_following_error = 0.2;
   settings.damping = 5.0;
-  settings.tip_speed = 0.25;
-  settings.tip_turn_rate = 0.5;
+  settings.impedance.tip_speed = 0.25;
+  settings.impedance.tip_turn_rate = 0.5;
   settings.on_stale_state = settings.on_stop = action;
   for (double & limit : settings.effort_limits) {
     if (!std::isfinite(limit)) { limit = 50.0; }
@@ -409,7 +366,8 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
   const double wild[] = {
     rd::kNaN, rd::kInfinity, -rd::kInfinity, 1e308, -1e308, 1e9, -1e9, 5e-324, 0.0, 3.0, -3.0};
   constexpr std::size_t modes = std::size(rd::kModeNames);
-  std::vector<rd::LawSettings> laws(modes);
+  const rd::Settings settings = settings_of(library, action);
+  std::vector<rd::Settings> laws(modes, settings);
   for (std::size_t k = 0; k < modes; ++k) {
     laws[k].mode = static_cast<rd::Mode>(k);
     laws[k].kp.assign(n, 100.0 * static_cast<double>(k + 1));
@@ -417,11 +375,11 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
     laws[k].terms.friction = k != 1;
     laws[k].friction_velocity = 0.01;
     laws[k].position_guard = 0.05;
-    laws[k].stiffness.assign(n, 50.0);
-    laws[k].nullspace_stiffness.assign(n, 5.0);
-    laws[k].tip_stiffness = {400.0, 400.0, 800.0, 20.0, 0.0, 30.0};
-    laws[k].tip_point = {0.0, 0.1, 0.0};
-    laws[k].damping_ratio = 0.7;
+    laws[k].impedance.stiffness.assign(n, 50.0);
+    laws[k].impedance.nullspace_stiffness.assign(n, 5.0);
+    laws[k].impedance.tip_stiffness = {400.0, 400.0, 800.0, 20.0, 0.0, 30.0};
+    laws[k].wrench_point = {0.0, 0.1, 0.0};
+    laws[k].impedance.damping_ratio = 0.7;
     laws[k].friction_compensation = 0.8;
     laws[k].friction_dead_zone = 0.002;
   }
@@ -430,9 +388,8 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
   for (std::size_t k = 0; k < 3; ++k) {
     library.make_load(&payloads[k], nullptr, loads[k].data());
   }
-  const rd::Settings settings = settings_of(library, action);
   const rd::Model model = robodyn::core_model(library);
-  rd::CommandPipeline pipeline(model, loads[0].data(), laws[2], settings);
+  rd::CommandPipeline pipeline(model, loads[0].data(), laws[2]);
   rd::ObserverSettings observed;
   observed.gain.assign(n, 30.0);
   rd::LoadedModel observed_model(model, loads[0].data());
@@ -468,7 +425,7 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
     if (chance.one_in(20)) { desired[chance.among(4 * n)] = wild[chance.among(11)]; }
     const bool has_desired = !chance.one_in(300) && (k / 700) % 3 != 0;
     if ((k / 400) % 5 == 0) { std::fill(q.begin(), q.end(), rd::kNaN); }  // stale
-    if (chance.one_in(300)) { pipeline.change_law(laws[chance.among(modes)]); }
+    if (chance.one_in(300)) { pipeline.change_settings(laws[chance.among(modes)]); }
     if (chance.one_in(100)) {
       const rd::Turn turn =
         rd::Turn::about({chance.uniform(), chance.uniform(), 3.0 * chance.uniform()});

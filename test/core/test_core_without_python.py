@@ -22,14 +22,15 @@ from controller_core import (
     headers,
     installed_core,
     sanitizers,
+    setting_numbers,
 )
 from controllers_package import controllers_package
 from event_sequences import EventSequence, arms, drawn
 
 from robodyn_ros import Payload
 from robodyn_ros.control import command_pipeline
-from robodyn_ros.control.core_binding import core, core_law
-from robodyn_ros.control.law import MODES, ControlLaw
+from robodyn_ros.control.command_pipeline import core_settings
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.load import Load
 from robodyn_ros.control.settings import ACTIONS, CONTACT_ACTIONS
 from robodyn_ros.errors import RobodynError
@@ -39,44 +40,13 @@ pytestmark = pytest.mark.slow  # programs are compiled
 HERE = Path(__file__).parent
 # As replay.cpp numbers them.
 EVENTS = (
-    *('enable', 'disable', 'change_law', 'change_settings', 'change_load', 'follow', 'cancel'),
+    *('enable', 'disable', 'change_settings', 'change_load', 'follow', 'cancel'),
     *('begin_stop', 'react_to_contact', 'continue_from', 'sent', 'step', 'watchdog'),
     'stop_command',
 )
 
 
 # --- recording what Python asks of the core ----------------------------------------------------
-
-
-def law_numbers(law: ControlLaw) -> list[Any]:
-    terms = law.terms
-    return [
-        MODES.index(law.mode),
-        *(terms.inertial, terms.coriolis, terms.gravity, terms.friction),
-        *(law.kp, law.kd, law.friction_velocity, law.limit_width),
-        *_impedance_numbers(law),
-    ]
-
-
-def _impedance_numbers(law: ControlLaw) -> list[Any]:
-    given = core_law(law)
-    return [
-        *(given.stiffness, given.nullspace_stiffness, given.tip_stiffness),
-        *(given.is_tip_stiffness_in_base, given.tip_point, given.damping_ratio),
-        *(given.friction_compensation, given.friction_dead_zone),
-    ]
-
-
-def settings_numbers(settings: Any) -> list[Any]:
-    vectors = ('effort_limits', 'torque_rate_limits', 'braking_acceleration', 'velocity_limits')
-    numbers = ('ramp_time', 'state_timeout', 'stale_hold_time', 'max_reference_step')
-    return [
-        *(getattr(settings, name) for name in (*vectors, 'is_continuous', 'position_limits')),
-        *(getattr(settings, name) for name in (*numbers, 'max_following_error', 'damping')),
-        *(settings.tip_speed, settings.tip_turn_rate),
-        ACTIONS.index(settings.on_stale_state.name),
-        ACTIONS.index(settings.on_stop.name),
-    ]
 
 
 def motion_numbers(motion: Any) -> list[Any]:
@@ -95,12 +65,12 @@ def load_numbers(load: Load) -> list[Any]:
 class Recorder:
     """The core's pipeline for Python, which notes all that is asked of it as numbers."""
 
-    def __init__(self, arm: Any, law: Any, settings: Any) -> None:
-        self.numbers: list[Any] = [*law_numbers(self.law), *settings_numbers(settings)]
-        self._core = CORE_PIPELINE(arm, law, settings)
+    def __init__(self, arm: Any, settings: Any) -> None:
+        self.numbers: list[Any] = [self.settings]
+        self._core = CORE_PIPELINE(arm, settings)
         RECORDERS.append(self)
 
-    law: ControlLaw  # that was made for the core last
+    settings: np.ndarray  # that were made for the core last
     load: Load  # that is to be taken next
 
     def __getattr__(self, name: str) -> Any:
@@ -118,10 +88,8 @@ class Recorder:
         return call
 
     def _noted(self, name: str, given: list[Any]) -> list[Any]:
-        if name == 'change_law':
-            return law_numbers(self.law)
         if name == 'change_settings':
-            return settings_numbers(given[0])
+            return [self.settings]
         if name == 'change_load':
             return [*load_numbers(self.load), given[1]]
         if name == 'follow':
@@ -146,11 +114,9 @@ class RecordedDriver(Driver):
         return super().load(now, change)
 
 
-def noted_law(law: ControlLaw) -> Any:
-    Recorder.law = law
-    for recorder in RECORDERS:
-        recorder.law = law
-    return core_law(law)
+def noted_settings(*given: Any) -> Any:
+    Recorder.settings = setting_numbers(*given)
+    return core_settings(*given)
 
 
 def recorded(sequence: EventSequence, path: Path) -> int:
@@ -158,7 +124,7 @@ def recorded(sequence: EventSequence, path: Path) -> int:
     RECORDERS.clear()
     with (
         mock.patch.object(core, 'Pipeline', Recorder),
-        mock.patch.object(command_pipeline, 'core_law', noted_law),
+        mock.patch.object(command_pipeline, 'core_settings', noted_settings),
     ):
         stream = replayed(sequence, RecordedDriver(sequence, 'compiled'))
     (recorder,) = RECORDERS
@@ -283,10 +249,10 @@ USER = """
 
 int main()
 {
-  robodyn::LawSettings law;
-  law.kp = law.kd = {0.0};
+  robodyn::Settings settings;
+  settings.kp = settings.kd = {0.0};
   robodyn::LawCoefficients coefficients(1);
-  coefficients.set_law(law);
+  coefficients.set_law(settings);
   std::printf("%g %d\\n", coefficients.gravity(), ROBODYN_MODEL_ABI);
 }
 """

@@ -19,7 +19,7 @@ from robodyn_ros import errors
 from robodyn_ros.analysis import JointSpace
 from robodyn_ros.control.contact import Contact
 from robodyn_ros.control.retiming import retime
-from robodyn_ros.control.settings import ControlSettings, safety_settings
+from robodyn_ros.control.settings import ControlSettings, arm_settings
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import InvalidArgument, Phrase, in_file
 from robodyn_ros.motions import MotionSamples
@@ -168,7 +168,7 @@ PROVOKED: dict[str, tuple[Callable[[], Any], str]] = {
         r'.* N; allowed: at most 3.33333e-07 N, .*',
     ),
     'no limit of force': (
-        lambda: safety_settings(
+        lambda: arm_settings(
             rd.RobotModel.from_urdf_text(without_effort('joint3')), ControlSettings()
         ),
         r".*'joint3' effort limit: 0.0 N; allowed: a positive <limit effort> .*",

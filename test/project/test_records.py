@@ -17,7 +17,6 @@ from robodyn_ros.control.contact import ContactThresholds, KnownResidual, TipWre
 from robodyn_ros.control.contact_thresholds import ObservedRecording
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.servo_offset import ServoGains, ServoOffset
-from robodyn_ros.control.settings import SafetySettings
 from robodyn_ros.control.timed_motion import TimedMotion
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.identification.command_check import CommandCheck, JointCommand
@@ -83,7 +82,6 @@ def loaded():
         'coupling': JointSpaceCoupling(TABLE, TABLE, 7, ()),
         'load': Load(np.array([0.0, 0.0, -9.81]), (rd.Payload(1.0),)),
         'gravity change': GravityChange(np.array([0.0, 0.0, 9.81])),
-        'safety settings': SafetySettings(TIME, TIME, 0.5, 0.1, 'zero', 1.0, 'silent'),
         'fourier motion': FourierMotion(TIME, TABLE, TABLE, 3.0),
         'rest': Rest(TIME, 1.0),
         'motion limits': MotionLimits(TABLE, TIME, TIME, TIME),

@@ -2,12 +2,16 @@
 """The nodes' parameters are read from their files, checked, and written for users."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from control_arm import TWO_JOINTS
 from controllers_package import PACKAGE
 from refusals import refusal
 
+from robodyn_ros.control.command_pipeline import core_settings
+from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.settings import PARAMETERS, ControlSettings, check_live, checked
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.ros_parameters import FOLDER, parameters_in, parameters_of
@@ -121,6 +125,27 @@ def test_text_that_must_be_given_is_refused_where_it_is_empty():
 
 
 # --- the dynamics node's -----------------------------------------------------------------------
+
+
+def test_the_core_takes_each_parameter_of_the_pipeline_by_its_name():
+    given = {parameter.name.replace('.', '_') for parameter in parameters_of('command_pipeline')}
+    # Beside a factor of the effort limits, and the rate of a topic.
+    assert {*core.SETTINGS, 'effort_limit_scale', 'state_publish_rate'} == given
+
+
+def test_the_core_takes_each_choice_and_refuses_others():
+    def take(name, value):
+        settings = replace(TWO_JOINTS.settings(), **{name.replace('.', '_'): value})
+        core_settings(settings, TWO_JOINTS.reference_limits())
+
+    chosen = [each for each in parameters_of('command_pipeline') if each.choices]
+    assert len(chosen) == 5
+    for parameter in chosen:
+        for choice in parameter.choices:
+            take(parameter.name, choice)
+        with pytest.raises(ValueError, match=f"{parameter.name}: 'other'; allowed: .*") as raised:
+            take(parameter.name, 'other')
+        assert str(raised.value).endswith('allowed: ' + ', '.join(parameter.choices))
 
 
 def test_settings_are_the_defaults_where_nothing_is_given():

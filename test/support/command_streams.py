@@ -173,7 +173,7 @@ class Driver:
         state, acting = joint_states.take(), pipeline.last_torque
         command = self._sent(pipeline.step(state, now), now)
         if command is not None and self._is_observed:
-            contact = monitor.update(state, acting, pipeline.law)
+            contact = monitor.update(state, acting, pipeline.settings)
             if contact is not None and not contact.is_over:
                 pipeline.react_to_contact(self._settings.on_contact, str(contact))
         return command
@@ -195,10 +195,9 @@ class Driver:
 
     def change(self, now: float, given: dict[str, Any]) -> str:
         """Change parameters."""
-        names = {name for name, value in given.items() if self._values[name] != value}
         self._values.update(given)
         self._settings = checked(self._values)
-        control_stack.apply_settings(self.stack, self._settings, names)
+        control_stack.apply_settings(self.stack, self._settings)
         return ''
 
     def load(self, now: float, change: Payload | GravityChange) -> str:
@@ -258,7 +257,7 @@ class Driver:
             pipeline.fallback,
             code(pipeline.stale_cause),
             pipeline.reference_status,
-            pipeline.law.mode,
+            pipeline.settings.mode,
             code(pipeline.last_fault),
             code(pipeline.last_drop),
             pipeline.refused_torques,

@@ -12,22 +12,20 @@ import numpy as np
 from robots import random_chain
 
 import robodyn_ros as rd
-from robodyn_ros.control.command_pipeline import CommandPipeline
-from robodyn_ros.control.core_binding import core, core_arm, core_law
+from robodyn_ros.control.command_pipeline import CommandPipeline, ControlLaw
+from robodyn_ros.control.core_binding import core, core_arm
 from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer
 from robodyn_ros.control.law import (
     IMPEDANCES,
     MODES,
-    ControlLaw,
     Friction,
     InverseDynamics,
-    Terms,
     TorqueParts,
 )
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.reference import ReferenceState
-from robodyn_ros.control.settings import SafetySettings
+from robodyn_ros.control.settings import ArmSettings
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.motions.possible_positions import PossiblePositions
 
@@ -39,7 +37,7 @@ POSITION_LIMITS = np.array([[-2.0, 2.0], [-np.inf, np.inf]])
 CONTINUOUS = np.array([False, True])
 Q = np.array([0.1, 0.2])
 GRAVITY = WEIGHT * np.cos(Q)
-NO_RATE_LIMIT = {'torque_rate_limits': np.array([np.inf, np.inf])}
+NO_RATE_LIMIT = {'torque_rate_limit': np.array([np.inf, np.inf])}
 WATCHDOG_PERIOD = 0.01  # s
 # Whose formulas are in reference_law; those of an impedance are in test_impedance.
 STIFF_MODES = tuple(mode for mode in MODES if mode not in IMPEDANCES)
@@ -91,12 +89,25 @@ class Kind:
     def possible(self):
         return PossiblePositions(self.names, self.position_limits, np.zeros(self.n, dtype=bool))
 
-    def law(self, mode='computed_torque', limit_width=0.1, **terms):
-        terms = Terms(**terms)
-        dynamics = self.under(0.0)
-        return ControlLaw(
-            dynamics, self.friction, mode, terms, self.kp, self.kd, limit_width=limit_width
-        )
+    def law(self, mode='computed_torque', **changes):
+        return ControlLaw(self.under(0.0), self.friction, self.settings(mode=mode, **changes))
+
+    def settings(self, **changes):
+        settings = {
+            'mode': 'computed_torque',
+            'kp': self.kp,
+            'kd': self.kd,
+            'position_guard': 0.1,
+            'impedance_stiffness': np.zeros(self.n),
+            'impedance_nullspace_stiffness': np.zeros(self.n),
+            'effort_limits': self.effort_limits,
+            'torque_rate_limit': np.full(self.n, 1000.0),
+            'braking_acceleration': np.full(self.n, np.inf),
+            'max_following_error': np.inf,
+            'damping': 0.0,
+            'observer_gain': np.full(self.n, 30.0),
+        }
+        return ArmSettings(**{**settings, **changes})
 
     def reference_limits(self, max_reference_step=0.1, settle_time=0.2):
         return ReferenceLimits(
@@ -169,8 +180,22 @@ def random_kind(seed, n, algorithm='newton_euler'):
 _SIDES = np.array([-1.0, 1.0])
 
 
-def control_law(mode='computed_torque', limit_width=0.1, **terms):
-    return TWO_JOINTS.law(mode, limit_width, **terms)
+def control_law(mode='computed_torque', **changes):
+    return TWO_JOINTS.law(mode, **changes)
+
+
+def with_settings(law, **changes):
+    return replace(law, settings=replace(law.settings, **changes))
+
+
+def terms(inertial=True, coriolis=True, gravity=True, friction=True):
+    """Return the settings of the terms."""
+    return {
+        'terms_inertial': inertial,
+        'terms_coriolis': coriolis,
+        'terms_gravity': gravity,
+        'terms_friction': friction,
+    }
 
 
 def reference_limits(max_reference_step=0.1, settle_time=0.2):
@@ -179,13 +204,14 @@ def reference_limits(max_reference_step=0.1, settle_time=0.2):
 
 def torque_parts(law, continuous=CONTINUOUS):
     """Return the core's parts of a torque, as a function of state and reference."""
-    tip = law.forward_kinematics, law.jacobian
-    arm = core_arm(law.inverse_dynamics, law.friction, len(law.kp), tip, coupling=law.coupling)
-    settings, turning = core_law(law), np.asarray(continuous, dtype=float)
+    tip, n = (law.forward_kinematics, law.jacobian), len(law.settings.kp)
+    arm = core_arm(law.inverse_dynamics, law.friction, n, tip, coupling=law.coupling)
+    none = np.full(2 * n, np.inf)
+    settings = core.Settings(law.settings, none, none[:n], np.asarray(continuous, dtype=float))
 
     def parts(q, qd, reference):
         rows = None if reference is None else reference.rows
-        found = core.torque_parts(arm, settings, turning, q, qd, rows)
+        found = core.torque_parts(arm, settings, q, qd, rows)
         return None if found is None else TorqueParts(*found)
 
     return parts
@@ -220,46 +246,29 @@ def to(position, time=1.0, names=NAMES, effort=()):
     return Trajectory.from_points(names, [time], [position], [()], [()], [effort])
 
 
-def safety_settings(kind=TWO_JOINTS, **changes):
-    settings = {
-        'effort_limits': kind.effort_limits,
-        'torque_rate_limits': np.full(kind.n, 1000.0),
-        'ramp_time': 0.5,
-        'state_timeout': 0.1,
-        'on_stale_state': 'hold_gravity',
-        'stale_hold_time': 1.0,
-        'on_stop': 'hold_gravity',
-    }
-    return SafetySettings(**{**settings, **changes})
-
-
 class Arm:
     """A command pipeline with its buffer and a steady clock that the test turns."""
 
     def __init__(
         self,
         mode='computed_torque',
-        terms=None,
-        limit_width=0.1,
         simulated_time=None,
         kind=TWO_JOINTS,
         **settings,
     ):
         self.now, self.kind = 100.0, kind
-        safety = safety_settings(kind, **settings)
+        law = kind.law(mode, **settings)
         self.buffer = JointStateBuffer(
             kind.names,
-            safety.state_timeout,
+            law.settings.state_timeout,
             kind.continuous,
             kind.possible,
             ElapsedTime(simulated_time),
         )
-        self.pipeline = CommandPipeline(
-            kind.law(mode, limit_width, **(terms or {})),
-            self.buffer,
-            safety,
-            kind.reference_limits(),
-        )
+        self.pipeline = CommandPipeline(law, self.buffer, kind.reference_limits())
+
+    def change(self, **changes):
+        self.pipeline.settings = replace(self.pipeline.settings, **changes)
 
     def break_model(self, is_broken):
         """Make the model give no finite torques, or heal it again."""

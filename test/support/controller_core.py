@@ -21,12 +21,11 @@ from robodyn_ros.compiled import export_shared
 from robodyn_ros.compiled.c.shared import SharedModel
 from robodyn_ros.control.command_pipeline import core_settings
 from robodyn_ros.control.control_stack import continuous_joints, speed_limits
-from robodyn_ros.control.core_binding import core, core_arm, core_law
-from robodyn_ros.control.law import ControlLaw, Terms
+from robodyn_ros.control.core_binding import core, core_arm
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.reference import Reference
-from robodyn_ros.control.settings import SafetySettings
+from robodyn_ros.control.settings import PARAMETERS, ArmSettings
 from robodyn_ros.model import possible_range
 from robodyn_ros.motions.possible_positions import PossiblePositions
 
@@ -108,6 +107,25 @@ def exported(model: rd.RobotModel, folder: Path) -> Path:
     return export_shared(model, folder)[0]
 
 
+_CHOICES = {each.name.replace('.', '_'): each.choices for each in PARAMETERS if each.choices}
+
+
+def setting_numbers(settings: ArmSettings, limits: ReferenceLimits) -> np.ndarray:
+    """Return settings as numbers in the core's order, for ``settings_from_numbers.hpp``."""
+    numbers: list[float] = []
+    for name in core.SETTINGS:
+        value = getattr(settings, name)
+        if name in _CHOICES:
+            numbers.append(_CHOICES[name].index(value))
+        elif isinstance(value, (np.ndarray, tuple)):
+            numbers += [len(value), *value]
+        else:
+            numbers.append(value)
+    for each in (limits.position_limits.ravel(), limits.velocity_limits, limits.continuous):
+        numbers += [len(each), *each]
+    return np.array(numbers, dtype=float)
+
+
 def pointer(array: np.ndarray | None):
     return None if array is None else array.ctypes.data_as(DOUBLES)
 
@@ -131,26 +149,17 @@ class Cycles:
         model, n = self.model, self.model.n
         self.now = 10.0
         torque = RigidBodyTorque.of(model, 'compiled')
-        law = ControlLaw(
-            torque.under(model),
-            torque.friction(model),
-            self.mode,
-            Terms(),
-            np.full(n, self.kp),
-            np.full(n, self.kd),
-            limit_width=0.05,
-        )
-        safety = SafetySettings(
+        settings = ArmSettings(
             **{
+                'mode': self.mode,
+                'kp': np.full(n, self.kp),
+                'kd': np.full(n, self.kd),
+                'impedance_stiffness': np.zeros(n),
+                'impedance_nullspace_stiffness': np.zeros(n),
                 'effort_limits': model.effort_limits,
-                'torque_rate_limits': np.full(n, self.rate_limit),
-                'ramp_time': 0.5,
-                'state_timeout': 0.1,
-                'on_stale_state': 'hold_gravity',
-                'stale_hold_time': 1.0,
-                'on_stop': 'hold_gravity',
-                'max_following_error': 0.2,
-                'damping': 5.0,
+                'torque_rate_limit': np.full(n, self.rate_limit),
+                'braking_acceleration': np.full(n, np.inf),
+                'observer_gain': np.full(n, 30.0),
                 **self.settings,
             }
         )
@@ -165,9 +174,8 @@ class Cycles:
         )
         self.possible = possible_range(model.position_limits, model.dh.prismatic)
         self.pipeline = core.Pipeline(
-            core_arm(law.inverse_dynamics, law.friction, n),
-            core_law(law),
-            core_settings(safety, limits),
+            core_arm(torque.under(model), torque.friction(model), n),
+            core_settings(settings, limits),
         )
         self.pipeline.enable(self.now)
 

@@ -135,7 +135,7 @@ class NodeInProcess(NodeRig):
         if settings is None or not self._shared.heartbeat.is_active:
             return False
         present = self.dynamics_node._cycle.stack.pipeline.settings.state_timeout
-        return settings.safety.state_timeout == present
+        return settings.arm.state_timeout == present
 
     def hang_until(self, condition):
         """Take in messages, while the node does nothing, until a condition holds."""

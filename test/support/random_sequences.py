@@ -382,7 +382,7 @@ class Arm(FrictionlessArm):
             self.run(given[0])
         elif kind == 'change':
             self.settings = replace(self.settings, **given[0])
-            apply_settings(self.stack, self.settings, set(given[0]))
+            apply_settings(self.stack, self.settings)
         elif kind == 'follow':
             self.follow_way(*given)
         elif kind == 'stream':

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from robodyn_ros.control.law import ControlLaw, Friction, InverseDynamics, TorqueParts
+from robodyn_ros.control.command_pipeline import ControlLaw
+from robodyn_ros.control.law import Friction, InverseDynamics, TorqueParts
 from robodyn_ros.control.reference import ReferenceState
 
 
@@ -119,21 +120,21 @@ class Coefficients:
 
 def coefficients(law: ControlLaw, damping: float = 0.0) -> Coefficients:
     """Return the coefficients of a law, with a damping [1/s]."""
-    terms = law.terms
+    s = law.settings
     of_terms = np.array(
-        [terms.inertial, terms.coriolis, terms.gravity, terms.friction, True], dtype=float
+        [s.terms_inertial, s.terms_coriolis, s.terms_gravity, s.terms_friction, True], dtype=float
     )
-    is_feedforward, is_computed = law.mode == 'feedforward', law.mode == 'computed_torque'
+    is_feedforward, is_computed = s.mode == 'feedforward', s.mode == 'computed_torque'
     return Coefficients(
-        hold=float(terms.gravity and not is_feedforward and not is_computed),
+        hold=float(s.terms_gravity and not is_feedforward and not is_computed),
         feedforward=is_feedforward * of_terms,
         computed=is_computed * of_terms,
-        kp=is_computed * law.kp,
-        kd=is_computed * law.kd,
+        kp=is_computed * s.kp,
+        kd=is_computed * s.kd,
         damping=damping,
-        friction_slope=1.0 / law.friction_velocity,
-        limit_slope=1.0 / law.limit_width if law.limit_width else 0.0,
-        limit_damping=law.kd,
+        friction_slope=1.0 / s.friction_velocity,
+        limit_slope=1.0 / s.position_guard if s.position_guard else 0.0,
+        limit_damping=s.kd,
     )
 
 

@@ -18,7 +18,7 @@ from robodyn_ros.control.command_pipeline import CommandPipeline
 from robodyn_ros.control.control_stack import control_law, reference_limits
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.model_torque import RigidBodyTorque
-from robodyn_ros.control.settings import ControlSettings, safety_settings
+from robodyn_ros.control.settings import ControlSettings, arm_settings
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.kinematics import tip_jacobian
 from robodyn_ros.simulation.arm import ArmSimulation
@@ -131,10 +131,7 @@ class SoftArm:
             stale_joints=lambda now: [], elapsed=SimpleNamespace(simulated=np.nan)
         )
         law = control_law(self.assumed, settings, self.torque_of)
-        self.pipeline = CommandPipeline(
-            law, always, safety_settings(self.assumed, settings),
-            reference_limits(self.assumed, settings),
-        )  # fmt: skip
+        self.pipeline = CommandPipeline(law, always, reference_limits(self.assumed, settings))
         self.core = self.pipeline._core
         self.time, self.wrench = 0.0, np.zeros(6)
         self.simulation.reset(self.start)
@@ -152,9 +149,8 @@ class SoftArm:
         return ControlSettings(**as_tuples)
 
     def change(self, **changes):
-        """Change parameters of the law."""
-        settings = self.settings(**changes)
-        self.pipeline.change_law(control_law(self.assumed, settings, self.torque_of))
+        """Change parameters."""
+        self.pipeline.settings = arm_settings(self.assumed, self.settings(**changes))
 
     def torque(self, position, velocity):
         """Return the torque of one control cycle."""

@@ -19,14 +19,6 @@
 namespace robodyn_controllers
 {
 
-struct ContactSettings
-{
-  robodyn::Vector gain;                // of the observer, one of each joint [1/s]
-  robodyn::Vector moving, stationary;  // thresholds [N m or N]; empty: no contact detection
-  double dwell = 0.0;                  // s
-  std::array<double, 3> point{};       // of the wrench, in the tip link's frame [m]
-};
-
 // Only the constructor allocates. The rules are those of control/contact.py.
 class ContactWatch
 {
@@ -34,13 +26,12 @@ public:
   // The library must outlive it; the model is the core's view of it.
   ContactWatch(
     const robodyn_model & library, const robodyn::Model & model, const double * load,
-    const ContactSettings & settings, const robodyn::LawSettings & law,
-    const robodyn::Settings & safety)
+    const robodyn::Settings & settings)
   : library_(library),
     n_(model.joints),
-    point_(settings.point),
+    point_(settings.wrench_point),
     model_(model, load),
-    observer_(model_, observer_settings(settings, law, safety)),
+    observer_(model_, observer_settings(settings)),
     wrench_(n_),
     moving_deviation_(n_),
     coulomb_(n_),
@@ -49,14 +40,17 @@ public:
     zero_(n_),
     jacobian_(6 * n_)
   {
-    if (settings.moving.empty() != settings.stationary.empty()) {
+    if (
+      settings.contact_threshold_moving.empty() != settings.contact_threshold_standing.empty()) {
       throw std::runtime_error(
         "parameters contact_threshold_moving and contact_threshold_standing; allowed: "
         "both, or neither");
     }
-    if (!settings.moving.empty()) {
+    if (!settings.contact_threshold_moving.empty()) {
       detector_.emplace(
-        n_, robodyn::ContactThresholds{settings.moving, settings.stationary, settings.dwell});
+        n_, robodyn::ContactThresholds{
+              settings.contact_threshold_moving, settings.contact_threshold_standing,
+              settings.contact_dwell});
     }
     // Coulomb friction is half the difference of the friction torques in both directions of a
     // joint that moves alone.
@@ -73,8 +67,9 @@ public:
           model.self, zero_.data(), direction.data(), zero_.data(), resistance.data());
         coulomb_[i] += 0.5 * way * resistance[i];
       }
-      moving_deviation_[i] = detector_ ? settings.moving[i] / robodyn::kDeviations
-                                       : robodyn::kUnknownDeviation * safety.effort_limits[i];
+      moving_deviation_[i] = detector_
+                             ? settings.contact_threshold_moving[i] / robodyn::kDeviations
+                             : robodyn::kUnknownDeviation * settings.effort_limits[i];
     }
   }
 
@@ -104,18 +99,18 @@ public:
 
   void change_longest(double longest) { observer_.change_longest(longest); }
 
-  // Take a state at a time [s], and the command of a law that acted until then. Return whether a
-  // contact begins or ends with it. In feedforward the drives add a torque of their own, which
-  // is not known: there is no estimate.
+  // Take a state at a time [s], and the command under settings that acted until then. Return
+  // whether a contact begins or ends with it. In feedforward the drives add a torque of their own,
+  // which is not known: there is no estimate.
   robodyn::ContactEvent update(
-    const robodyn::LawSettings & law, const double * position, const double * velocity,
+    const robodyn::Settings & settings, const double * position, const double * velocity,
     const robodyn::Vector & commanded, double time)
   {
     has_estimate_ = false;
-    if (law.mode == robodyn::Mode::feedforward) { return robodyn::ContactEvent::none; }
+    if (settings.mode == robodyn::Mode::feedforward) { return robodyn::ContactEvent::none; }
     std::fill(applied_.begin(), applied_.end(), 0.0);
     const bool succeeded =
-      law.terms.gravity ||  // else the driver adds the gravity torque itself
+      settings.terms.gravity ||  // else the driver adds the gravity torque itself
       model_.inverse_dynamics(1, position, zero_.data(), zero_.data(), applied_.data());
     for (std::size_t i = 0; i < n_; ++i) { applied_[i] += commanded[i]; }
     has_estimate_ =
@@ -139,14 +134,12 @@ public:
   }
 
 private:
-  static robodyn::ObserverSettings observer_settings(
-    const ContactSettings & settings, const robodyn::LawSettings & law,
-    const robodyn::Settings & safety)
+  static robodyn::ObserverSettings observer_settings(const robodyn::Settings & settings)
   {
     robodyn::ObserverSettings observer;
-    observer.gain = settings.gain;
-    observer.longest = safety.state_timeout;
-    observer.friction_velocity = law.friction_velocity;
+    observer.gain = settings.observer_gain;
+    observer.longest = settings.state_timeout;
+    observer.friction_velocity = settings.friction_velocity;
     return observer;
   }
 

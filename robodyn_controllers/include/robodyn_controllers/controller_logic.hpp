@@ -31,25 +31,18 @@ namespace robodyn_controllers
 using robodyn::CommandPipeline;
 using robodyn::kNaN;
 using robodyn::Mode;
+using robodyn::Settings;
 using robodyn::Six;
 using robodyn::TargetRefusal;
 using robodyn::Three;
 using robodyn::Vector;
 
-// The parameters, converted.
-struct Settings
-{
-  robodyn::LawSettings law;
-  robodyn::Settings safety;
-  ContactSettings contacts;  // read at configure only
-  robodyn::ContactAction on_contact = robodyn::ContactAction::report;
-  robodyn::WrenchLimits largest_wrench;
-};
-
 // Refuse a reaction to contacts without thresholds; throws std::runtime_error.
 inline void check_reaction(const Settings & settings)
 {
-  if (settings.on_contact != robodyn::ContactAction::report && settings.contacts.moving.empty()) {
+  if (
+    settings.on_contact != robodyn::ContactAction::report &&
+    settings.contact_threshold_moving.empty()) {
     throw std::runtime_error(
       "parameter on_contact; allowed without contact_threshold_moving and "
       "contact_threshold_standing: report");
@@ -198,7 +191,7 @@ public:
       return true;
     });
     // The publisher of a moving setpoint is lost if no other setpoint follows.
-    const bool is_ended = !is_setpoint_at_rest_ && setpoint_age_ > arm.timeout;
+    const bool is_ended = !is_setpoint_at_rest_ && setpoint_age_ > arm.settings().state_timeout;
     for (std::size_t k = 0; k < 3 * arm.n; ++k) {
       // Extrapolated at its velocity: setpoints may come less often than cycles.
       const double ahead = k < arm.n ? setpoint_age_ * arm.setpoint[arm.n + k] : 0.0;
@@ -354,7 +347,7 @@ public:
     if (arm_ == nullptr) { return kNotConfigured; }
     const std::string wrong = wrong_frame("", frame);
     if (!wrong.empty()) { return wrong; }
-    if (arm_->asked.law.mode != Mode::cartesian_impedance) {
+    if (arm_->asked.mode != Mode::cartesian_impedance) {
       return wrong_mode("cartesian_impedance");
     }
     const auto [x, y, z, w] = orientation;
@@ -364,7 +357,7 @@ public:
       return "orientation of length " + std::to_string(length) + "; allowed: 1, within 0.001";
     }
     const double reach =
-      robodyn::reach_of(robodyn::core_model(*arm_->model), arm_->asked.law.tip_point);
+      robodyn::reach_of(robodyn::core_model(*arm_->model), arm_->asked.wrench_point);
     if (!robodyn::is_within(reach, position)) {
       const double distance = std::hypot(position[0], position[1], position[2]);
       return "distance from the base link: " + std::to_string(distance) +
@@ -382,16 +375,19 @@ public:
     const std::string wrong = wrong_frame("", frame);
     if (!wrong.empty()) { return wrong; }
     const Settings & asked = arm_->asked;
-    if (asked.law.mode != Mode::joint_impedance && asked.law.mode != Mode::cartesian_impedance) {
+    if (asked.mode != Mode::joint_impedance && asked.mode != Mode::cartesian_impedance) {
       return wrong_mode("joint_impedance, cartesian_impedance");
     }
     if (!are_finite(wrench)) { return "wrench; allowed: finite numbers"; }
-    const auto & [force, moment] = asked.largest_wrench;
-    switch (asked.largest_wrench.part_beyond(wrench)) {
+    const robodyn::WrenchLimits largest{
+      asked.impedance.largest_force, asked.impedance.largest_moment};
+    switch (largest.part_beyond(wrench)) {
       case 0:
-        return "force; allowed: at most impedance.largest_force = " + std::to_string(force);
+        return "force; allowed: at most impedance.largest_force = " +
+               std::to_string(largest.force);
       case 1:
-        return "moment; allowed: at most impedance.largest_moment = " + std::to_string(moment);
+        return "moment; allowed: at most impedance.largest_moment = " +
+               std::to_string(largest.moment);
       default:
         arm_->new_wrench.put(wrench);
         return "";
@@ -409,34 +405,27 @@ private:
       const Vector & scales)
     : model(std::move(given)),
       n(static_cast<std::size_t>(model->joints)),
-      pipeline(
-        robodyn::core_model(*model), first_load(*model).data(), settings.law, settings.safety),
-      watch(
-        *model, robodyn::core_model(*model), first_load(*model).data(), settings.contacts,
-        settings.law, settings.safety),
+      pipeline(robodyn::core_model(*model), first_load(*model).data(), settings),
+      watch(*model, robodyn::core_model(*model), first_load(*model).data(), settings),
       asked(settings),
-      law(settings.law),
-      on_contact(settings.on_contact),
       applied(n),
       scale(scales),
       setpoint(3 * n, kNaN),
-      timeout(settings.safety.state_timeout),
       gravity(model->gravity, model->gravity + 3)
     {
     }
+
+    const Settings & settings() const { return pipeline.state().settings; }  // of the loop
 
     const std::shared_ptr<const robodyn_model> model;
     const std::size_t n;
     CommandPipeline pipeline;
     ContactWatch watch;
-    Settings asked;            // the latest, perhaps before the loop has taken it
-    robodyn::LawSettings law;  // that the loop has taken
-    robodyn::ContactAction on_contact;
-    Vector applied;                                 // the command that acts since the last cycle
+    Settings asked;  // the latest, perhaps before the loop has taken it
+    Vector applied;  // the command that acts since the last cycle
     bool has_applied = false, is_watching = false;  // since activation, in the last cycle
     const Vector scale;
     Vector setpoint;
-    double timeout;             // of setpoints [s]
     robodyn_payload payload{};  // these two: the last ones that were taken
     std::vector<double> gravity;
     Mailbox<Settings> changes;
@@ -455,7 +444,7 @@ private:
 
   std::string wrong_mode(const std::string & allowed) const
   {
-    const auto mode = static_cast<std::size_t>(arm_->asked.law.mode);
+    const auto mode = static_cast<std::size_t>(arm_->asked.mode);
     return "mode " + std::string(robodyn::kModeNames[mode]) + "; allowed: " + allowed;
   }
 
@@ -493,12 +482,8 @@ private:
   {
     Arm & arm = *arm_;
     arm.changes.take([&arm](const Settings & changes) {
-      arm.pipeline.change_settings(changes.safety);
-      arm.pipeline.change_law(changes.law);
-      arm.timeout = changes.safety.state_timeout;
-      arm.watch.change_longest(changes.safety.state_timeout);
-      arm.law = changes.law;
-      arm.on_contact = changes.on_contact;
+      arm.pipeline.change_settings(changes);
+      arm.watch.change_longest(changes.state_timeout);
       return true;
     });
     arm.load.take([&arm](const Vector & load) {
@@ -537,7 +522,8 @@ private:
   {
     Arm & arm = *arm_;
     contact_event_ = robodyn::ContactEvent::none;
-    const bool is_due = is_watched_ || arm.on_contact != robodyn::ContactAction::report;
+    const bool is_due =
+      is_watched_ || arm.settings().on_contact != robodyn::ContactAction::report;
     if (!is_due && arm.is_watching) { arm.watch.reset(); }
     arm.is_watching = is_due;
     if (!is_due || !arm.pipeline.has_parts()) {
@@ -545,11 +531,11 @@ private:
       return;
     }
     if (arm.has_applied) {
-      contact_event_ = arm.watch.update(arm.law, position, velocity, arm.applied, now_);
+      contact_event_ = arm.watch.update(arm.settings(), position, velocity, arm.applied, now_);
     }
     arm.has_applied = true;
     if (contact_event_ == robodyn::ContactEvent::begins) {
-      arm.pipeline.react_to_contact(arm.on_contact);
+      arm.pipeline.react_to_contact(arm.settings().on_contact);
     }
   }
 

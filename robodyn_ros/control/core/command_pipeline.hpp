@@ -43,9 +43,6 @@ namespace robodyn
 // second at 100 Hz, 2.6 times at 30 Hz.
 constexpr double kGravityRate = 100.0;
 
-// The reaction to a contact.
-enum class ContactAction { report, stop, release };
-
 // What springs get that wait for energy [W].
 constexpr double kTankPower = 1.0;
 
@@ -99,9 +96,8 @@ class CommandPipeline
 public:
   // Whatever the model's functions use must outlive it. Every vector of the settings has one
   // number for each joint, the position limits two.
-  CommandPipeline(
-    const Model & model, const double * load, const LawSettings & law, const Settings & settings)
-  : state_(model, load, law, settings),
+  CommandPipeline(const Model & model, const double * load, const Settings & settings)
+  : state_(model, load, settings),
     n_(state_.n),
     follower_(state_),
     plausibility_(n_),
@@ -174,11 +170,13 @@ public:
     follower_.clear();
   }
 
-  // Change the mode, the gains or the terms by a transition. A reference is kept while an active
-  // law follows one; where feedback would begin far from it, the arm is braked where it is
-  // instead. The latest law again changes nothing: an arm that a fault let go stays free.
-  void change_law(const LawSettings & law)
+  // Change limits and reactions at once; the mode, the gains and the terms by a transition; the
+  // sizes stay the same. A reference is kept while an active law follows one; where feedback would
+  // begin far from it, the arm is braked where it is instead. The latest law again changes nothing:
+  // an arm that a fault let go stays free.
+  void change_settings(const Settings & settings)
   {
+    state_.settings = settings;
     ActiveLaw & active = state_.law;
     const bool had_feedback = active.goal().has_feedback();
     const bool is_moving = state_.has_state && !is_at_rest(state_.velocity);
@@ -186,16 +184,13 @@ public:
     const bool is_damped =
       active.goal().damping != 0.0 || (is_moving && follower_.has_reference());
     const double damping = is_damped ? state_.damping() : 0.0;
-    if (!active.change(law, state_.settings.ramp_time, damping)) { return; }
+    if (!active.change(settings, damping)) { return; }
     if (!had_feedback && active.latest().has_feedback() && follower_.is_far()) {
       follower_.drop_and_brake({Cause::feedback_far_away});
     }
     hold_softly();
     if (state_.has_state) { pace_springs(); }
   }
-
-  // Change limits and reactions; the sizes stay the same.
-  void change_settings(const Settings & settings) { state_.settings = settings; }
 
   // Return the joint whose gravity torque would exceed its effort limit under another load,
   // though it does not now; none: the load may be taken.
@@ -221,7 +216,7 @@ public:
   {
     if (state_.has_state && is_holding_gravity_) { gravity_under(model, load, rest_, held_); }
     bool are_all_limited = true;
-    for (const double rate : state_.settings.torque_rate_limits) {
+    for (const double rate : state_.settings.torque_rate_limit) {
       are_all_limited &= std::isfinite(rate);
     }
     const double duration =
@@ -269,7 +264,10 @@ public:
   }
 
   // Farthest from the base link's origin that a target of the tip may be [m].
-  double reach() const { return reach_of(state_.model.model(), state_.law.latest().tip_point); }
+  double reach() const
+  {
+    return reach_of(state_.model.model(), state_.law.latest().wrench_point);
+  }
 
   // Follow a motion from now on; not for the real-time loop. The caller planned it from the
   // motion that is followed, or from the measured state.
@@ -713,7 +711,8 @@ private:
       tip.reset();
       return;
     }
-    const TipSpeed speed{state_.settings.tip_speed, state_.settings.tip_turn_rate};
+    const TipSpeed speed{
+      state_.settings.impedance.tip_speed, state_.settings.impedance.tip_turn_rate};
     tip.advance(elapsed_, state_.parts.tip_of_reference(), speed);
   }
 
@@ -1031,7 +1030,7 @@ private:
     }
     const Vector & is_continuous = state_.settings.is_continuous;
     state_.parts.scale_release(release_fraction(velocity));
-    state_.parts.allow_posture(tank_.level(), state_.settings.torque_rate_limits);
+    state_.parts.allow_posture(tank_.level(), state_.settings.torque_rate_limit);
     bool succeeded = state_.parts.compute(
       law, damping, period(), state_.model, is_continuous, position, velocity, desired, parts_,
       expected);

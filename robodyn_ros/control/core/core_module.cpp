@@ -15,6 +15,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -252,6 +253,36 @@ private:
 
 // --- the pipeline -------------------------------------------------------------------------------
 
+// Return the name that a parameter has as a member of a record in Python.
+std::string member_name(std::string name)
+{
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
+// Return the settings that a record has as members, and what the arm gives.
+rd::Settings settings_of(
+  const py::object & record, const rd::Vector & position_limits,
+  const rd::Vector & velocity_limits, const rd::Vector & is_continuous)
+{
+  rd::Settings settings;
+  const auto read = [&record](const char * name, auto & to) {
+    const py::object value = record.attr(member_name(name).c_str());
+    using To = std::decay_t<decltype(to)>;
+    if constexpr (std::is_enum_v<To>) {
+      rd::set_named(name, to, value.cast<std::string>());
+    } else {
+      to = value.cast<To>();
+    }
+  };
+  rd::for_each_setting(read, settings);
+  read("is_braked_by_damping", settings.is_braked_by_damping);
+  settings.position_limits = position_limits;
+  settings.velocity_limits = velocity_limits;
+  settings.is_continuous = is_continuous;
+  return settings;
+}
+
 rd::ReferenceState reference_of(const Array & rows, std::size_t joints)
 {
   Numbers const values = numbers_of(rows, 4 * joints, "a state of a reference");
@@ -369,26 +400,17 @@ py::tuple fastest_timing(
 class Pipeline
 {
 public:
-  Pipeline(std::shared_ptr<Arm> arm, const rd::LawSettings & law, const rd::Settings & settings)
-  : arm_(std::move(arm)),
-    law_(checked(law, settings)),
-    core_(arm_->model(), arm_->load(), law, settings)
+  Pipeline(std::shared_ptr<Arm> arm, const rd::Settings & settings)
+  : arm_(std::move(arm)), core_(arm_->model(), arm_->load(), checked(settings))
   {
   }
 
   rd::CommandPipeline & core() { return core_; }
 
-  void change_law(const rd::LawSettings & law)
-  {
-    law_ = checked(law, core_.state().settings);
-    core_.change_law(law);
-    raise();
-  }
-
   void change_settings(const rd::Settings & settings)
   {
-    checked(law_, settings);
-    core_.change_settings(settings);
+    core_.change_settings(checked(settings));
+    raise();
   }
 
   // Change the load, unless gravity under it would exceed an effort limit; return that fault. The
@@ -471,19 +493,13 @@ public:
   }
 
 private:
-  // Return a law, if its sizes and those of the settings are what the core relies on.
-  const rd::LawSettings & checked(
-    const rd::LawSettings & law, const rd::Settings & settings) const
+  // Return settings, if their sizes are what the core relies on.
+  const rd::Settings & checked(const rd::Settings & settings) const
   {
-    const std::size_t n = arm_->joints();
-    const bool is_sized =
-      law.kp.size() == n && law.kd.size() == n && law.stiffness.size() == n &&
-      law.nullspace_stiffness.size() == n && settings.effort_limits.size() == n &&
-      settings.torque_rate_limits.size() == n && settings.braking_acceleration.size() == n &&
-      settings.position_limits.size() == 2 * n && settings.velocity_limits.size() == n &&
-      settings.is_continuous.size() == n;
-    if (!is_sized) { throw py::value_error("settings of another number of joints"); }
-    return law;
+    if (const char * const name = rd::wrongly_sized(settings, arm_->joints())) {
+      throw py::value_error(std::string(name) + " of another number of joints");
+    }
+    return settings;
   }
 
   // Return the command as a tuple: the torque; which joints' torque the effort, the rate and the
@@ -519,7 +535,6 @@ private:
 
   std::shared_ptr<Arm> arm_;
   std::vector<std::shared_ptr<Arm>> others_;  // whose code a blend uses, too
-  rd::LawSettings law_;
   rd::CommandPipeline core_;
 };
 
@@ -611,13 +626,12 @@ py::tuple tip_wrench(
 
 // Return the parts (6, n) of a torque, or None where the model fails.
 py::object torque_parts(
-  const std::shared_ptr<Arm> & arm, const rd::LawSettings & settings,
-  const rd::Vector & continuous, const rd::Vector & position, const rd::Vector & velocity,
-  const std::optional<Array> & reference)
+  const std::shared_ptr<Arm> & arm, const rd::Settings & settings, const rd::Vector & position,
+  const rd::Vector & velocity, const std::optional<Array> & reference)
 {
   const std::size_t n = arm->joints();
-  if (position.size() != n || velocity.size() != n || continuous.size() != n) {
-    throw py::value_error("a state of another number of joints");
+  if (position.size() != n || velocity.size() != n || rd::wrongly_sized(settings, n)) {
+    throw py::value_error("a state, or settings, of another number of joints");
   }
   rd::LoadedModel model(arm->model(), arm->load());
   rd::LawCoefficients law(n);
@@ -626,8 +640,8 @@ py::object torque_parts(
   rd::Vector parts(rd::part::count * n);
   std::unique_ptr<rd::ReferenceState> desired;
   if (reference) { desired = std::make_unique<rd::ReferenceState>(reference_of(*reference, n)); }
-  const bool succeeded =
-    computed.compute(law, 0.0, 0.0, model, continuous, position, velocity, desired.get(), parts);
+  const bool succeeded = computed.compute(
+    law, 0.0, 0.0, model, settings.is_continuous, position, velocity, desired.get(), parts);
   arm->raise();
   return succeeded ? py::object(rows_of(parts, rd::part::count)) : py::none();
 }
@@ -657,15 +671,6 @@ PYBIND11_MODULE(core_module, module)
   module.attr("EXPECTED_FORCE") = rd::kExpectedForce;
   module.attr("EXPECTED_MOMENT") = rd::kExpectedMoment;
 
-  py::enum_<rd::Mode> modes(module, "Mode");
-  std::uint8_t mode = 0;
-  for (const char * const name : rd::kModeNames) {
-    modes.value(name, static_cast<rd::Mode>(mode++));
-  }
-  py::enum_<rd::Action>(module, "Action")
-    .value("hold_gravity", rd::Action::hold_gravity)
-    .value("zero", rd::Action::zero)
-    .value("silent", rd::Action::silent);
   py::enum_<rd::ContactAction>(module, "ContactAction")
     .value("report", rd::ContactAction::report)
     .value("stop", rd::ContactAction::stop)
@@ -711,47 +716,13 @@ PYBIND11_MODULE(core_module, module)
     .def_readonly("joint", &rd::Fault::joint)
     .def_readonly("value", &rd::Fault::value)
     .def_readonly("limit", &rd::Fault::limit);
-  py::class_<rd::Terms>(module, "Terms")
-    .def(
-      py::init([](bool inertial, bool coriolis, bool gravity, bool friction) {
-        return rd::Terms{inertial, coriolis, gravity, friction};
-      }),
-      py::arg("inertial"), py::arg("coriolis"), py::arg("gravity"), py::arg("friction"));
-  py::class_<rd::LawSettings>(module, "LawSettings")
-    .def(py::init<>())
-    .def_readwrite("mode", &rd::LawSettings::mode)
-    .def_readwrite("terms", &rd::LawSettings::terms)
-    .def_readwrite("kp", &rd::LawSettings::kp)
-    .def_readwrite("kd", &rd::LawSettings::kd)
-    .def_readwrite("friction_velocity", &rd::LawSettings::friction_velocity)
-    .def_readwrite("position_guard", &rd::LawSettings::position_guard)
-    .def_readwrite("stiffness", &rd::LawSettings::stiffness)
-    .def_readwrite("nullspace_stiffness", &rd::LawSettings::nullspace_stiffness)
-    .def_readwrite("tip_stiffness", &rd::LawSettings::tip_stiffness)
-    .def_readwrite("is_tip_stiffness_in_base", &rd::LawSettings::is_tip_stiffness_in_base)
-    .def_readwrite("tip_point", &rd::LawSettings::tip_point)
-    .def_readwrite("damping_ratio", &rd::LawSettings::damping_ratio)
-    .def_readwrite("friction_compensation", &rd::LawSettings::friction_compensation)
-    .def_readwrite("friction_dead_zone", &rd::LawSettings::friction_dead_zone);
   py::class_<rd::Settings>(module, "Settings")
-    .def(py::init<>())
-    .def_readwrite("effort_limits", &rd::Settings::effort_limits)
-    .def_readwrite("torque_rate_limits", &rd::Settings::torque_rate_limits)
-    .def_readwrite("braking_acceleration", &rd::Settings::braking_acceleration)
-    .def_readwrite("position_limits", &rd::Settings::position_limits)
-    .def_readwrite("velocity_limits", &rd::Settings::velocity_limits)
-    .def_readwrite("is_continuous", &rd::Settings::is_continuous)
-    .def_readwrite("ramp_time", &rd::Settings::ramp_time)
-    .def_readwrite("state_timeout", &rd::Settings::state_timeout)
-    .def_readwrite("on_stale_state", &rd::Settings::on_stale_state)
-    .def_readwrite("stale_hold_time", &rd::Settings::stale_hold_time)
-    .def_readwrite("on_stop", &rd::Settings::on_stop)
-    .def_readwrite("max_reference_step", &rd::Settings::max_reference_step)
-    .def_readwrite("max_following_error", &rd::Settings::max_following_error)
-    .def_readwrite("damping", &rd::Settings::damping)
-    .def_readwrite("tip_speed", &rd::Settings::tip_speed)
-    .def_readwrite("tip_turn_rate", &rd::Settings::tip_turn_rate)
-    .def_readwrite("is_braked_by_damping", &rd::Settings::is_braked_by_damping);
+    .def(
+      py::init(&settings_of), py::arg("record"), py::arg("position_limits"),
+      py::arg("velocity_limits"), py::arg("is_continuous"));
+  std::vector<std::string> names;
+  rd::for_each_setting([&names](const char * name) { names.push_back(member_name(name)); });
+  module.attr("SETTINGS") = py::tuple(py::cast(names));
 
   py::class_<Arm, std::shared_ptr<Arm>>(module, "Arm")
     .def(
@@ -837,8 +808,8 @@ PYBIND11_MODULE(core_module, module)
     },
     py::arg("state"), py::arg("now"), py::arg("duration"), py::arg("position_limits"));
   module.def(
-    "torque_parts", &torque_parts, py::arg("arm"), py::arg("law"), py::arg("continuous"),
-    py::arg("position"), py::arg("velocity"), py::arg("reference"));
+    "torque_parts", &torque_parts, py::arg("arm"), py::arg("settings"), py::arg("position"),
+    py::arg("velocity"), py::arg("reference"));
 
   module.def(
     "torque_rate_limits", &rd::torque_rate_limits, py::arg("given"), py::arg("effort_limits"));
@@ -855,8 +826,7 @@ PYBIND11_MODULE(core_module, module)
   using Core = rd::CommandPipeline;
   py::class_<Pipeline>(module, "Pipeline")
     .def(
-      py::init<std::shared_ptr<Arm>, const rd::LawSettings &, const rd::Settings &>(),
-      py::arg("arm"), py::arg("law"), py::arg("settings"))
+      py::init<std::shared_ptr<Arm>, const rd::Settings &>(), py::arg("arm"), py::arg("settings"))
     .def("enable", [](Pipeline & self, double now) { self.core().enable(now); })
     .def("listen", [](Pipeline & self, double until) { self.core().listen(until); })
     .def_property_readonly(
@@ -864,7 +834,6 @@ PYBIND11_MODULE(core_module, module)
     .def_property_readonly(
       "has_state", [](Pipeline & self) { return self.core().state().has_state; })
     .def("disable", &Pipeline::call<&Core::disable>)
-    .def("change_law", &Pipeline::change_law)
     .def("change_settings", &Pipeline::change_settings)
     .def("change_load", &Pipeline::change_load, py::arg("arm"), py::arg("is_checked"))
     .def(

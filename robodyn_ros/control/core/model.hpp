@@ -84,9 +84,9 @@ Model core_model(const Library & library)
 }
 
 // Return how far from the base link's origin a point of the tip link can be at most [m].
-inline double reach_of(const Model & model, const std::array<double, 3> & tip_point)
+inline double reach_of(const Model & model, const std::array<double, 3> & wrench_point)
 {
-  return model.reach + std::hypot(tip_point[0], tip_point[1], tip_point[2]);
+  return model.reach + std::hypot(wrench_point[0], wrench_point[1], wrench_point[2]);
 }
 
 // Whether a position is within a reach [m]; one that is not finite is not.

@@ -44,13 +44,11 @@ struct PipelineState
   Counts counts;
   std::uint64_t fault_changes = 0;  // how often one began, or all were acknowledged
 
-  PipelineState(
-    const Model & arm, const double * load, const LawSettings & given_law,
-    const Settings & given_settings)
+  PipelineState(const Model & arm, const double * load, const Settings & given_settings)
   : n(arm.joints),
     settings(given_settings),
     model(arm, load),
-    law(n, given_law),
+    law(n, given_settings),
     parts(model),
     position(n),
     velocity(n)
@@ -170,7 +168,7 @@ private:
         rate = std::min(rate, settings.braking_acceleration[i] / std::fabs(velocity[i]));
       }
       // The deceleration rises at 6 |qd| / T² at first.
-      by_rate = std::max(by_rate, 6.0 * size / (kRateReserve * settings.torque_rate_limits[i]));
+      by_rate = std::max(by_rate, 6.0 * size / (kRateReserve * settings.torque_rate_limit[i]));
     }
     if (!(rate > 0.0)) { return kLongest; }  // gravity alone needs all of the effort
     return std::min(std::max({kPeak / rate, std::sqrt(by_rate), kShortest}), kLongest);

@@ -8,7 +8,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <iterator>
 #include <limits>
+#include <stdexcept>
+#include <string>
+#include <type_traits>
 #include <vector>
 
 namespace robodyn
@@ -28,65 +33,162 @@ enum class Mode : std::uint8_t {
   joint_impedance,
   cartesian_impedance
 };
-// In the order of Mode, and of MODES in control/law.py.
-constexpr const char * kModeNames[] = {
-  "gravity_compensation", "feedforward", "computed_torque", "joint_impedance",
-  "cartesian_impedance"};
 // The stale-state policy, and the policy for the last command (on_stop).
 enum class Action : std::uint8_t { hold_gravity, zero, silent };
+// The reaction to a contact.
+enum class ContactAction : std::uint8_t { report, stop, release };
+// Whose axes the stiffness of the tip has: the base link's, or those of the tip's reference.
+enum class Frame : std::uint8_t { base, reference };
 
-// Parts of the model's torque that are commanded; a driver may already add some itself.
-struct Terms
+// In the order of the values; the words are those of the parameters.
+inline constexpr const char * kModeNames[] = {
+  "gravity_compensation", "feedforward", "computed_torque", "joint_impedance",
+  "cartesian_impedance"};
+inline constexpr const char * kActionNames[] = {"hold_gravity", "zero", "silent"};
+inline constexpr const char * kContactActionNames[] = {"report", "stop", "float"};
+inline constexpr const char * kFrameNames[] = {"base", "reference"};
+inline const auto & names_of(Mode)
 {
-  bool inertial = true, coriolis = true, gravity = true, friction = true;
-};
-
-// Every setting must be given. Its default is that of the parameter, written only in
-// ros_parameters/command_pipeline.yaml.
-
-// The control law; it may change while the arm moves.
-struct LawSettings
+  return kModeNames;
+}
+inline const auto & names_of(Action)
 {
-  Mode mode = Mode::gravity_compensation;
-  Terms terms;
-  Vector kp, kd;                   // 1/s^2 and 1/s: they act on accelerations
-  double friction_velocity = 0.0;  // rad/s or m/s, the width of the smooth sign
-  double position_guard = 0.0;     // rad or m, the width of the soft joint limits; 0: none
-  // Impedance: stiffness of the joints, of the tip along and about three axes, and towards the
-  // posture.
-  Vector stiffness, nullspace_stiffness;  // N m/rad or N/m
-  std::array<double, 6> tip_stiffness{};  // N/m, N m/rad
-  bool is_tip_stiffness_in_base = true;   // along the base link's axes; else the reference's
-  std::array<double, 3> tip_point{};      // in the tip link's frame [m]; not to change in motion
-  double damping_ratio = 0.0;
-  // Fraction of the friction torque, by the measured velocity, where that is above the dead zone
-  // [rad/s or m/s]; not where a reference alone says what friction there will be.
-  double friction_compensation = 0.0, friction_dead_zone = 0.0;
-};
+  return kActionNames;
+}
+inline const auto & names_of(ContactAction)
+{
+  return kContactActionNames;
+}
+inline const auto & names_of(Frame)
+{
+  return kFrameNames;
+}
 
-// Limits of the commands, and what happens when states become stale or commanding ends.
+// Set a parameter to the value that has a name; throws std::invalid_argument.
+template <typename Named>
+void set_named(const char * parameter, Named & to, const std::string & name)
+{
+  const auto & names = names_of(to);
+  const auto found = std::find(std::begin(names), std::end(names), name);
+  if (found == std::end(names)) {
+    std::string allowed;
+    for (const char * const each : names) {
+      allowed += (allowed.empty() ? "" : ", ") + std::string(each);
+    }
+    throw std::invalid_argument(
+      "parameter " + std::string(parameter) + ": '" + name + "'; allowed: " + allowed);
+  }
+  to = static_cast<Named>(found - std::begin(names));
+}
+
+// The parameters of the command pipeline for an arm, under their names: what each means, its unit
+// and its default are written only in ros_parameters/command_pipeline.yaml. Vectors are in chain
+// order. Every one must be given, with a number for each joint; contact thresholds may be missing.
 struct Settings
 {
-  Vector effort_limits;         // N m or N
-  Vector torque_rate_limits;    // N m/s or N/s; infinite: none
-  Vector braking_acceleration;  // rad/s^2 or m/s^2; infinite: what the effort limits allow
-  Vector position_limits;       // lower and upper of each joint [rad or m]; infinite: none
-  Vector velocity_limits;       // rad/s or m/s; infinite: none
-  Vector is_continuous;         // 1 for a joint that turns without end, else 0
-  double ramp_time = 0.0;       // s, duration of a change of law
-  double state_timeout = 0.0;   // s
+  Mode mode = Mode::gravity_compensation;
+  Vector kp, kd;
+  struct
+  {
+    bool inertial = true, coriolis = true, gravity = true, friction = true;
+  } terms;
+  double friction_velocity = 0.0, friction_compensation = 0.0, friction_dead_zone = 0.0;
+  struct
+  {
+    Vector stiffness, nullspace_stiffness;
+    std::array<double, 6> tip_stiffness{};
+    Frame frame = Frame::base;
+    double damping_ratio = 0.0, tip_speed = 0.0, tip_turn_rate = 0.0;
+    double largest_force = 0.0, largest_moment = 0.0;
+  } impedance;
+  double ramp_time = 0.0, state_timeout = 0.0;
   Action on_stale_state = Action::hold_gravity;
-  double stale_hold_time = 0.0;  // s
+  double stale_hold_time = 0.0;
   Action on_stop = Action::hold_gravity;
-  double max_reference_step = 0.0;              // rad or m
-  double max_following_error = 0.0;             // rad or m; infinite: none
-  double damping = 0.0;                         // 1/s, of a moving arm in gravity compensation
-  double tip_speed = 0.0, tip_turn_rate = 0.0;  // towards a target pose [m/s], [rad/s]
+  Vector effort_limits;      // those that may be used
+  Vector torque_rate_limit;  // infinite: none
+  double max_reference_step = 0.0;
+  double max_following_error = 0.0;  // infinite: none
+  Vector braking_acceleration;       // infinite: what the effort limits allow
+  double damping = 0.0, position_guard = 0.0;
+  ContactAction on_contact = ContactAction::report;
+  Vector contact_threshold_moving, contact_threshold_standing;
+  double contact_dwell = 0.0;
+  Vector observer_gain;
+  std::array<double, 3> wrench_point{};  // not to change in motion
+
+  // What follows is no parameter.
+
+  Vector position_limits;  // lower and upper of each joint [rad or m]; infinite: none
+  Vector velocity_limits;  // rad/s or m/s; infinite: none
+  Vector is_continuous;    // 1 for a joint that turns without end, else 0
   // Whether damping alone brakes the arm. It then acts whenever the arm moves, respects
   // braking_acceleration, and is scaled as one vector to fit the effort limits: clipped joint
   // by joint, a damping torque can accelerate a joint.
   bool is_braked_by_damping = false;
 };
+
+// Call a function with the name of each parameter and that member of each record: of Settings, or
+// of what generate_parameter_library makes. A new parameter is a field above and a line here.
+template <typename Function, typename... Records>
+void for_each_setting(Function && function, Records &... records)
+{
+#define ROBODYN_SETTING(name) function(#name, records.name...)
+  ROBODYN_SETTING(mode);
+  ROBODYN_SETTING(kp);
+  ROBODYN_SETTING(kd);
+  ROBODYN_SETTING(terms.inertial);
+  ROBODYN_SETTING(terms.coriolis);
+  ROBODYN_SETTING(terms.gravity);
+  ROBODYN_SETTING(terms.friction);
+  ROBODYN_SETTING(friction_velocity);
+  ROBODYN_SETTING(friction_compensation);
+  ROBODYN_SETTING(friction_dead_zone);
+  ROBODYN_SETTING(impedance.stiffness);
+  ROBODYN_SETTING(impedance.tip_stiffness);
+  ROBODYN_SETTING(impedance.frame);
+  ROBODYN_SETTING(impedance.nullspace_stiffness);
+  ROBODYN_SETTING(impedance.damping_ratio);
+  ROBODYN_SETTING(impedance.tip_speed);
+  ROBODYN_SETTING(impedance.tip_turn_rate);
+  ROBODYN_SETTING(impedance.largest_force);
+  ROBODYN_SETTING(impedance.largest_moment);
+  ROBODYN_SETTING(ramp_time);
+  ROBODYN_SETTING(state_timeout);
+  ROBODYN_SETTING(on_stale_state);
+  ROBODYN_SETTING(stale_hold_time);
+  ROBODYN_SETTING(on_stop);
+  ROBODYN_SETTING(effort_limits);
+  ROBODYN_SETTING(torque_rate_limit);
+  ROBODYN_SETTING(max_reference_step);
+  ROBODYN_SETTING(max_following_error);
+  ROBODYN_SETTING(braking_acceleration);
+  ROBODYN_SETTING(damping);
+  ROBODYN_SETTING(position_guard);
+  ROBODYN_SETTING(on_contact);
+  ROBODYN_SETTING(contact_threshold_moving);
+  ROBODYN_SETTING(contact_threshold_standing);
+  ROBODYN_SETTING(contact_dwell);
+  ROBODYN_SETTING(observer_gain);
+  ROBODYN_SETTING(wrench_point);
+#undef ROBODYN_SETTING
+}
+
+// Return the name of a setting that has not one number for each joint; null: all have.
+inline const char * wrongly_sized(const Settings & settings, std::size_t joints)
+{
+  const char * wrong = nullptr;
+  const auto look = [&wrong, joints](const char * name, const auto & value) {
+    if constexpr (std::is_same_v<decltype(value), const Vector &>) {
+      const bool may_be_missing = std::strncmp(name, "contact_threshold", 17) == 0;
+      if (value.size() != joints && !(may_be_missing && value.empty())) { wrong = name; }
+    }
+  };
+  for_each_setting(look, settings);
+  look("velocity_limits", settings.velocity_limits);
+  look("is_continuous", settings.is_continuous);
+  return settings.position_limits.size() == 2 * joints ? wrong : "position_limits";
+}
 
 // Largest changes of the torque by the parameter, of which 0 is no limit. Empty: from nothing to a
 // joint's effort limit in a tenth of a second, so that gravity of a large arm in motion is not held

@@ -75,7 +75,7 @@ struct LawCoefficients
   double coriolis_of_reference = 0.0;  // of C(q, qd) qd_d
   Vector kp, kd, limit_damping;
   ImpedanceCoefficients impedance;
-  Three tip_point{};  // in the tip link's frame [m]
+  Three wrench_point{};  // in the tip link's frame [m]
 
   explicit LawCoefficients(std::size_t joints)
   : kp(joints), kd(joints), limit_damping(joints), impedance(joints)
@@ -83,7 +83,7 @@ struct LawCoefficients
   }
 
   // Set them to those of a law, without damping.
-  void set_law(const LawSettings & law)
+  void set_law(const Settings & law)
   {
     const bool is_computed = law.mode == Mode::computed_torque;
     const bool is_at_tip = law.mode == Mode::cartesian_impedance;
@@ -101,19 +101,20 @@ struct LawCoefficients
     coriolis_of_reference = is_impedance ? computed[part::coriolis] : 0.0;
     if (is_impedance) { computed[part::coriolis] = 0.0; }
     dead_zone = law.friction_dead_zone;
-    tip_point = law.tip_point;
-    impedance.ratio = is_impedance ? law.damping_ratio : 0.0;
+    wrench_point = law.wrench_point;
+    impedance.ratio = is_impedance ? law.impedance.damping_ratio : 0.0;
     impedance.wrench = is_impedance ? 1.0 : 0.0;
-    Six & axes = law.is_tip_stiffness_in_base ? impedance.along_base : impedance.along_reference;
+    const bool is_in_base = law.impedance.frame == Frame::base;
+    Six & axes = is_in_base ? impedance.along_base : impedance.along_reference;
     impedance.along_base.fill(0.0);
     impedance.along_reference.fill(0.0);
-    if (is_at_tip) { axes = law.tip_stiffness; }
+    if (is_at_tip) { axes = law.impedance.tip_stiffness; }
     for (std::size_t i = 0; i < kp.size(); ++i) {
       kp[i] = is_computed ? law.kp[i] : 0.0;
       kd[i] = is_computed ? law.kd[i] : 0.0;
       limit_damping[i] = law.kd[i];
-      impedance.joints[i] = is_impedance && !is_at_tip ? law.stiffness[i] : 0.0;
-      impedance.posture[i] = is_at_tip ? law.nullspace_stiffness[i] : 0.0;
+      impedance.joints[i] = is_impedance && !is_at_tip ? law.impedance.stiffness[i] : 0.0;
+      impedance.posture[i] = is_at_tip ? law.impedance.nullspace_stiffness[i] : 0.0;
     }
     damping = 0.0;
     friction_slope = 1.0 / law.friction_velocity;
@@ -148,7 +149,7 @@ struct LawCoefficients
            coriolis_of_reference == other.coriolis_of_reference && kp == other.kp &&
            kd == other.kd && limit_damping == other.limit_damping &&
            assistance == other.assistance && dead_zone == other.dead_zone &&
-           impedance == other.impedance && tip_point == other.tip_point;
+           impedance == other.impedance && wrench_point == other.wrench_point;
   }
 
   // Set them to (1 - fraction) a + fraction b.
@@ -172,7 +173,7 @@ struct LawCoefficients
     each(limit_damping, a.limit_damping, b.limit_damping);
     assistance = between(a.assistance, b.assistance);
     dead_zone = between(a.dead_zone, b.dead_zone);
-    tip_point = b.tip_point;
+    wrench_point = b.wrench_point;
     each(impedance.joints, a.impedance.joints, b.impedance.joints);
     each(impedance.posture, a.impedance.posture, b.impedance.posture);
     each(impedance.along_base, a.impedance.along_base, b.impedance.along_base);
@@ -509,12 +510,12 @@ private:
                              model.jacobian(q.data(), jacobian_.data()) &&
                              model.forward_kinematics(reference.position.data(), desired.data());
       if (!succeeded) { return false; }
-      tip.tip = at_point(Pose::of(pose.data()), law.tip_point);
-      from_ = at_point(Pose::of(desired.data()), law.tip_point);
+      tip.tip = at_point(Pose::of(pose.data()), law.wrench_point);
+      from_ = at_point(Pose::of(desired.data()), law.wrench_point);
       tip.reference = tip_.apply(from_);
       tip.wrench = tip_.wrench();
       tip.jacobian = jacobian_.data();
-      const Three lever = tip.tip.turn.apply(law.tip_point);
+      const Three lever = tip.tip.turn.apply(law.wrench_point);
       for (std::size_t i = 0; i < n_; ++i) {
         const Three axis{jacobian_[3 * n_ + i], jacobian_[4 * n_ + i], jacobian_[5 * n_ + i]};
         const Three moved = cross(axis, lever);
@@ -550,7 +551,7 @@ private:
 class ActiveLaw
 {
 public:
-  ActiveLaw(std::size_t joints, const LawSettings & law)
+  ActiveLaw(std::size_t joints, const Settings & law)
   : mode_(law.mode),
     latest_(joints),
     origin_(joints),
@@ -605,9 +606,9 @@ public:
   double duration() const { return duration_; }
   bool is_in_transition() const { return is_in_transition_; }
 
-  // Start a transition to another law over a duration [s], with damping [1/s] in gravity
+  // Start a transition to another law over its ramp time, with damping [1/s] in gravity
   // compensation; return false where it is the latest.
-  bool change(const LawSettings & law, double duration, double damping)
+  bool change(const Settings & law, double damping)
   {
     next_.set_law(law);
     mode_ = law.mode;
@@ -617,7 +618,7 @@ public:
       next_.damping = damping;
       damping_time_ = 0.0;
     }
-    begin(duration);
+    begin(law.ramp_time);
     return true;
   }
 
@@ -804,7 +805,7 @@ public:
       const double clipped = clamped(torque[i], -largest, largest);
       double allowed = clipped;
       if (has_torque_) {
-        const double last = torque_[i], step = settings.torque_rate_limits[i] * time;
+        const double last = torque_[i], step = settings.torque_rate_limit[i] * time;
         allowed = clamped(clipped, last - step, last + step);
         largest = std::max(largest, std::fabs(last));
       }

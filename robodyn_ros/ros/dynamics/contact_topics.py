@@ -139,7 +139,7 @@ class ContactTopics:
             Of the joint state.
         """
         monitor, pipeline = self._stack.monitor, self._stack.pipeline
-        contact = monitor.update(state, commanded, pipeline.law)
+        contact = monitor.update(state, commanded, pipeline.settings)
         if contact is not None:
             if not contact.is_over:
                 pipeline.react_to_contact(self.action, str(contact))

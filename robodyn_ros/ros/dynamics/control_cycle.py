@@ -546,7 +546,7 @@ class ControlCycle:
             pipeline.is_enabled
             and not pipeline.is_stale
             and pipeline.reference_status == 'none'
-            and pipeline.law.terms.gravity
+            and pipeline.settings.terms_gravity
             and self.stack.monitor.contact is None
             and (self._controller is None or self._controller.is_active)
         )
@@ -634,7 +634,7 @@ class ControlCycle:
         cycle_time = self._outputs.publish_command(command, received)
         pipeline.sent(received + cycle_time)
         self._outputs.publish_details(
-            command, self._stamp, pipeline.law.mode, received, cycle_time
+            command, self._stamp, pipeline.settings.mode, received, cycle_time
         )
         return cycle_time
 

@@ -90,7 +90,7 @@ def torque_status(
     median, ninety, ninety_nine, longest = (f'{1e6 * time:.0f}' for time in recent.cycle_times)
     facts = {
         'lifecycle': lifecycle,
-        'mode': pipeline.law.mode,
+        'mode': pipeline.settings.mode,
         'enabled': pipeline.is_enabled,
         'reference': pipeline.reference_status,
         **counts.rejections.facts,
@@ -164,11 +164,11 @@ def _verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[bytes, st
     if warning:
         return WARN, warning
     if pipeline.reference_status == 'none':
-        if not pipeline.law.terms.gravity:
+        if not pipeline.settings.terms_gravity:
             return OK, 'commanding nothing until there is a reference: terms.gravity is false'
         return OK, 'compensating gravity'
     waits = f' for {pipeline.begins_in:.3g} s' if pipeline.reference_status == 'waiting' else ''
-    return OK, f'{pipeline.law.mode}, {pipeline.reference_status}{waits}'
+    return OK, f'{pipeline.settings.mode}, {pipeline.reference_status}{waits}'
 
 
 def _waiting_verdict(cycle: ControlCycle, now: float) -> tuple[bytes, str]:
@@ -247,7 +247,7 @@ def _warning(cycle: ControlCycle, recent: Recent, now: float) -> str:
 def _slow_gravity(stack: ControlStack) -> float | None:
     """Return the rate of the states [Hz], where gravity is compensated alone and it is low."""
     pipeline = stack.pipeline
-    is_alone = pipeline.reference_status == 'none' and pipeline.law.terms.gravity
+    is_alone = pipeline.reference_status == 'none' and pipeline.settings.terms_gravity
     return pipeline.slow_rate if is_alone else None
 
 

@@ -34,9 +34,9 @@ from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.settings import (
     PARAMETERS,
     ControlSettings,
+    arm_settings,
     check_live,
     checked,
-    safety_settings,
 )
 from robodyn_ros.control.softness import light_joints
 from robodyn_ros.errors import NotReady, Phrase, RejectedTrajectory, RobodynError
@@ -210,7 +210,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
             else:
                 self.get_logger().info(str(finding))
         limited = replace(ready.model, effort_limits=ready.pipeline.settings.effort_limits)
-        for light in light_joints(limited, ready.pipeline.law):
+        for light in light_joints(limited, ready.pipeline.settings):
             self.get_logger().warning(light)
         for note in ready.units.notes:
             self.get_logger().info(note)
@@ -319,7 +319,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
     def _condition(self) -> tuple[Any, ...]:
         """The condition under which trajectories are followed."""
         pipeline = None if self._cycle is None else self._cycle.stack.pipeline
-        return self._lifecycle, pipeline and (pipeline.is_enabled, pipeline.law.mode)
+        return self._lifecycle, pipeline and (pipeline.is_enabled, pipeline.settings.mode)
 
     # --- services ------------------------------------------------------------------------------
 
@@ -359,8 +359,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
             parameters = checked(given)
             if self._cycle is not None:
                 check_live(change.name for change in changes)
-                control_stack.control_law(self._model, parameters, self._cycle.stack.torque)
-                safety_settings(self._model, parameters)
+                arm_settings(self._model, parameters)
                 self._cycle.stack.monitor.check(parameters)
         except RobodynError as error:
             return SetParametersResult(successful=False, reason=plain(str(error)))
@@ -371,7 +370,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         if self._cycle is None or not names:
             return
         self._settings = self._checked_parameters()
-        control_stack.apply_settings(self._cycle.stack, self._settings, names)
+        control_stack.apply_settings(self._cycle.stack, self._settings)
         self._cycle.contacts.action = self._settings.on_contact
 
     def _checked_parameters(self) -> ControlSettings:

@@ -103,7 +103,7 @@ class TipTopics:
         pipeline = self._stack.pipeline
         return {
             'stiffness': pipeline.stiffness_in_effect,
-            'stiffness_asked_for': pipeline.law.stiffness,
+            'stiffness_asked_for': pipeline.settings.stiffness,
             'stiffness_waits_for': pipeline.stiffening,
             'stiffness_limited': pipeline.is_stiffness_limited,
             'least_stiffness': f'{pipeline.least_stiffness:.2g}',

@@ -2,7 +2,6 @@
 """What diagnostics say, one cause after the other."""
 
 import os
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -92,9 +91,9 @@ def test_a_fault_from_before_a_change_of_the_mode_is_a_warning(cycle, monkeypatc
     pipeline = cycle.arm.pipeline
     monkeypatch.setattr(type(pipeline), 'last_fault', 'it was too fast')
     assert cycle.verdict() == (ERROR, 'it was too fast')
-    pipeline.change_law(pipeline.law)
+    cycle.arm.change()
     assert cycle.verdict() == (ERROR, 'it was too fast')
-    pipeline.change_law(replace(pipeline.law, mode='computed_torque'))
+    cycle.arm.change(mode='computed_torque')
     assert cycle.verdict() == (WARN, 'before the change of the mode: it was too fast')
     monkeypatch.setattr(type(pipeline), 'fault_changes', pipeline.fault_changes + 1)
     assert cycle.verdict() == (ERROR, 'it was too fast')
@@ -326,7 +325,7 @@ def test_gravity_compensation_at_slow_states_is_a_warning():
 
 def test_terms_without_gravity_do_not_claim_to_compensate_it():
     cycle = Cycle()
-    cycle.arm = enabled('computed_torque', terms={'gravity': False})
+    cycle.arm = enabled('computed_torque', terms_gravity=False)
     cycle.stack.pipeline, cycle.stack.joint_states = cycle.arm.pipeline, cycle.arm.buffer
     cycle.run(0.1, Q)
     level, message = cycle.verdict()

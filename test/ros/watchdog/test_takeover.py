@@ -7,9 +7,8 @@ from oracles import PinocchioArm
 
 from robodyn_ros import RobotModel, gravity_torque, mass_matrix
 from robodyn_ros.control.control_stack import continuous_joints, speed_limits
-from robodyn_ros.control.law import Terms
 from robodyn_ros.control.planning import ReferenceLimits
-from robodyn_ros.control.settings import SafetySettings
+from robodyn_ros.control.settings import ArmSettings
 from robodyn_ros.motions.possible_positions import PossiblePositions
 from robodyn_ros.ros.shared_memory import WatchdogSettings
 from robodyn_ros.ros.watchdog import (
@@ -57,31 +56,30 @@ class Scene:
         velocity=VELOCITY,
         last=None,
         mode='gravity_compensation',
-        terms=None,
         limits=None,
         **changes,
     ):
         n = model.n
-        safety = {
+        given = {
+            'mode': mode,
+            'kp': np.full(n, 100.0),
+            'kd': np.full(n, 20.0),
+            'impedance_stiffness': np.zeros(n),
+            'impedance_nullspace_stiffness': np.zeros(n),
             'effort_limits': model.effort_limits,
-            'torque_rate_limits': np.full(n, RATE),
-            'ramp_time': 0.5,
-            'state_timeout': 0.1,
-            'on_stale_state': 'hold_gravity',
-            'stale_hold_time': 1.0,
-            'on_stop': 'hold_gravity',
+            'torque_rate_limit': np.full(n, RATE),
+            'braking_acceleration': np.full(n, np.inf),
+            'max_following_error': np.inf,
+            'damping': 0.0,
+            'observer_gain': np.full(n, 30.0),
         }
-        self.safety = SafetySettings(**{**safety, **changes})
+        self.settings = ArmSettings(**{**given, **changes})
         settings = WatchdogSettings(
             order=np.arange(n),
             command_scale=np.ones(n),
             watchdog_period=0.01,
-            safety=self.safety,
+            arm=self.settings,
             limits=arm_limits(model) if limits is None else limits,
-            mode=mode,
-            terms=terms or Terms(),
-            kd=np.full(n, 20.0),
-            limit_width=0.05,
         )
         self.model, self.now = model, 100.0
         self.position, self.velocity = POSITION.copy(), np.array(velocity, dtype=float)
@@ -129,14 +127,14 @@ class Scene:
     def check_limits(self):
         torques = np.array(self.torques)
         assert np.isfinite(torques).all()
-        assert (np.abs(torques) <= self.safety.effort_limits).all()
+        assert (np.abs(torques) <= self.settings.effort_limits).all()
         assert np.abs(np.diff(torques, axis=0)).max() <= RATE * STEP + 1e-9
 
 
 def pushed(model, **changes):
     """Push an arm that has been carried at rest; return the scene and the first answer to that."""
     rates = np.full(7, np.inf)
-    scene = Scene(model, velocity=np.zeros(7), torque_rate_limits=rates, **changes)
+    scene = Scene(model, velocity=np.zeros(7), torque_rate_limit=rates, **changes)
     for k in range(-50, 0):
         scene.velocity = (k >= -12) * VELOCITY
         scene.position = POSITION + max(k, -12) * STEP * VELOCITY
@@ -172,7 +170,7 @@ def test_moving_arm_is_braked_to_rest_and_its_energy_only_falls(model, alive):
 @pytest.mark.longer
 @pytest.mark.parametrize('period', [0.02, 0.05, 0.09])
 def test_joint_states_that_come_seldom_do_not_make_braking_an_engine(model, period):
-    scene = Scene(model, torque_rate_limits=np.full(7, np.inf))
+    scene = Scene(model, torque_rate_limit=np.full(7, np.inf))
     for _ in range(round(2.0 / period)):
         scene.report()
         scene.run(period, alive=True, report=False)
@@ -182,7 +180,7 @@ def test_joint_states_that_come_seldom_do_not_make_braking_an_engine(model, peri
 
 @pytest.mark.longer
 def test_braking_that_drives_the_arm_is_given_up(model):
-    scene = Scene(model, velocity=0.1 * VELOCITY, torque_rate_limits=np.full(7, np.inf))
+    scene = Scene(model, velocity=0.1 * VELOCITY, torque_rate_limit=np.full(7, np.inf))
     first = scene.energy
     scene.sign[3] = -1.0  # of a velocity
     scene.run(2.0, alive=True)
@@ -193,7 +191,7 @@ def test_braking_that_drives_the_arm_is_given_up(model):
 
 @pytest.mark.longer
 def test_an_arm_that_somebody_pushes_is_still_braked(model):
-    scene = Scene(model, torque_rate_limits=np.full(7, np.inf))
+    scene = Scene(model, torque_rate_limit=np.full(7, np.inf))
     scene.run(0.01, alive=True)
     scene.velocity *= 2.0
     scene.run(1.0, alive=True)
@@ -203,7 +201,7 @@ def test_an_arm_that_somebody_pushes_is_still_braked(model):
 def test_arm_is_left_at_rest_with_gravity_when_the_node_is_gone(model):
     scene = Scene(model)
     scene.run(10.0, alive=False)
-    hold_time = scene.safety.stale_hold_time
+    hold_time = scene.settings.stale_hold_time
     assert scene.takeover.is_over and 100.0 + hold_time < scene.now < 102.0 + hold_time
     assert (np.abs(scene.velocity) < 2.0 * REST_SPEED).all()
     left = gravity_torque(model, scene.position)
@@ -224,7 +222,7 @@ def test_first_command_continues_the_last_one_of_the_node(model):
 def test_arm_that_the_drives_cannot_carry_any_more_is_carried_as_far_as_they_can(model):
     gravity = gravity_torque(model, POSITION)
     limits = np.maximum(0.5 * np.abs(gravity), 1.0)
-    scene = Scene(model, effort_limits=limits, torque_rate_limits=np.full(7, np.inf))
+    scene = Scene(model, effort_limits=limits, torque_rate_limit=np.full(7, np.inf))
     scene.now += STEP
     clipped = np.clip(gravity, -limits, limits)
     for report in (False, True):
@@ -256,7 +254,7 @@ def test_small_effort_limits_scale_the_braking_and_keep_its_direction(model):
     wanted = -mass_matrix(model, POSITION) @ VELOCITY
     direction = wanted / np.linalg.norm(wanted)
     assert braking / np.linalg.norm(braking) == pytest.approx(direction, abs=1e-6)
-    assert np.abs(torque / scene.safety.effort_limits).max() == pytest.approx(1.0)
+    assert np.abs(torque / scene.settings.effort_limits).max() == pytest.approx(1.0)
 
 
 def test_braking_acceleration_bounds_the_deceleration(model):
@@ -273,7 +271,7 @@ def test_drives_with_a_loop_of_their_own_are_given_gravity_only(model):
 
 
 def test_driver_that_compensates_gravity_is_given_the_braking_only(model):
-    _, torque = pushed(model, terms=Terms(gravity=False))
+    _, torque = pushed(model, terms_gravity=False)
     assert torque == pytest.approx(-10.0 * mass_matrix(model, POSITION) @ VELOCITY)
 
 
@@ -306,7 +304,7 @@ def test_without_joint_states_gravity_is_held_for_the_hold_time(model):
     scene = Scene(model, velocity=np.zeros(7))
     scene.run(10.0, alive=False, report=False)
     assert scene.takeover.is_over
-    hold_time = scene.safety.stale_hold_time
+    hold_time = scene.settings.stale_hold_time
     assert hold_time > DISCOVERY_TIME
     assert hold_time <= scene.now - 100.0 <= hold_time + 3.5 * STEP
     assert scene.torques[-1] == pytest.approx(gravity_torque(model, POSITION))
@@ -361,7 +359,7 @@ def test_node_that_hangs_and_then_dies_is_followed_by_its_stop_command(model):
 def test_arm_that_never_comes_to_rest_is_given_up_after_four_seconds(model):
     scene, phase = Scene(model), 0.5 * np.pi * np.arange(7)
     while not scene.takeover.is_over:
-        assert scene.now < 100.0 + LONGEST_BRAKING + scene.safety.stale_hold_time + 0.1
+        assert scene.now < 100.0 + LONGEST_BRAKING + scene.settings.stale_hold_time + 0.1
         angle = phase + 5.0 * (scene.now - 100.0)  # something drives it, and never all of it rests
         scene.velocity[:] = VELOCITY * np.cos(angle)
         scene.position[:] = POSITION + 0.2 * VELOCITY * np.sin(angle)
@@ -376,7 +374,7 @@ def test_joint_states_that_stop_while_braking_leave_the_gravity_known_last(model
     scene.run(0.1, alive=True)
     position, velocity = scene.position.copy(), scene.velocity.copy()
     scene.run(0.2, alive=True, report=False)
-    timeout = scene.safety.state_timeout
+    timeout = scene.settings.state_timeout
     left = gravity_torque(model, position + timeout * velocity)
     assert scene.torques[-1] == pytest.approx(left, abs=0.05)
     assert (scene.torques[-1] == scene.torques[-40]).all()
