@@ -277,7 +277,7 @@ class CommandPipeline:
         self.law = law
         self.state: MeasuredState | None = None
         self.stale_cause = ''
-        self._reference_limits = reference_limits
+        self.reference_limits = reference_limits
         self._joint_states = joint_states
         self._core = core.Pipeline(self._arm(law), core_settings(law.settings, reference_limits))
         self._stream = PositionStream()
@@ -301,20 +301,10 @@ class CommandPipeline:
     @settings.setter
     def settings(self, settings: ArmSettings) -> None:
         former = self.settings.mode
-        self._core.change_settings(core_settings(settings, self._reference_limits))
+        self._core.change_settings(core_settings(settings, self.reference_limits))
         self.law = replace(self.law, settings=settings)
         if former != settings.mode:
             self._changes_before = self.fault_changes
-
-    @property
-    def reference_limits(self) -> ReferenceLimits:
-        """Limits of a trajectory; may be changed for the same number of joints."""
-        return self._reference_limits
-
-    @reference_limits.setter
-    def reference_limits(self, limits: ReferenceLimits) -> None:
-        self._core.change_settings(core_settings(self.settings, limits))
-        self._reference_limits = limits
 
     # --- requests --------------------------------------------------------------------------
 
@@ -340,7 +330,7 @@ class CommandPipeline:
 
     def _arm(self, law: ControlLaw) -> Any:
         tip = law.forward_kinematics, law.jacobian
-        limits = self._reference_limits
+        limits = self.reference_limits
         joints = len(limits.joint_names)
         return core_arm(
             law.inverse_dynamics, law.friction, joints, tip, limits.reach, law.coupling
@@ -409,9 +399,9 @@ class CommandPipeline:
         measured = ReferenceState(state.position, self._core.velocity, zero, zero)
         followed = self._core.followed
         current = None if followed is None else Reference(followed)
-        limits = self._reference_limits
+        limits = self.reference_limits
         planned = planned_reference(
-            trajectory, state.time, measured, current, limits, self._stream
+            trajectory, state.time, measured, current, limits, self.settings, self._stream
         )
         self._tip.end()
         self._core.follow(planned.motion)
@@ -930,10 +920,10 @@ class CommandPipeline:
         return f'velocity of joint {self._name(joint)!r} {velocity_error(ratio)}'
 
     def _name(self, joint: int) -> str:
-        return self._reference_limits.joint_names[joint]
+        return self.reference_limits.joint_names[joint]
 
     def _slides(self, joint: int) -> bool:
-        return bool(self._reference_limits.possible.prismatic[joint])
+        return bool(self.reference_limits.possible.prismatic[joint])
 
     def _words(self, fault: core.Fault) -> str:
         """Return a fault of the core as text."""

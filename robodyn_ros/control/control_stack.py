@@ -174,27 +174,28 @@ def build_control_stack(
     """
     model, deviation, scales, residual = configured_arm(settings, description)
     order = command_order(model, settings.joints)
+    limits = reference_limits(model)
     joint_states = JointStateBuffer(
         model.joint_names,
         settings.state_timeout,
         continuous_joints(model),
         PossiblePositions.of(model),
         elapsed,
-        reference_limits(model, settings).velocity_limits,
+        limits.velocity_limits,
     )
     torque = RigidBodyTorque.of(model, settings.algorithm)
     law = control_law(model, settings, torque)
-    limits = law.settings.effort_limits
-    units = drive_units(model, settings, scales, limits)
-    pipeline = CommandPipeline(law, joint_states, reference_limits(model, settings))
-    pipeline.added = added_effort(model, settings, limits)
+    efforts = law.settings.effort_limits
+    units = drive_units(model, settings, scales, efforts)
+    pipeline = CommandPipeline(law, joint_states, limits)
+    pipeline.added = added_effort(model, settings, efforts)
     monitor = ContactMonitor(
         model,
         settings,
         law.inverse_dynamics,
         law.friction,
         units.effort_scale,
-        limits,
+        efforts,
         residual,
         (torque.forward_kinematics(model), torque.jacobian(model)),
     )
@@ -249,14 +250,12 @@ def control_law(
     )
 
 
-def reference_limits(model: RobotModel, settings: ControlSettings) -> ReferenceLimits:
-    """Return a trajectory's limits; the ramp time is also the settling time."""
+def reference_limits(model: RobotModel) -> ReferenceLimits:
+    """Return a trajectory's limits."""
     return ReferenceLimits(
         model.joint_names,
         model.position_limits,
         speed_limits(model),
-        settings.max_reference_step,
-        settings.ramp_time,
         continuous_joints(model),
         PossiblePositions.of(model),
         reach(model),
@@ -276,7 +275,6 @@ def apply_settings(stack: ControlStack, settings: ControlSettings) -> None:
     """
     model, pipeline = stack.model, stack.pipeline
     pipeline.settings = arm_settings(model, settings)
-    pipeline.reference_limits = reference_limits(model, settings)
     stack.joint_states.timeout = settings.state_timeout
     stack.monitor.observer.change_longest(settings.state_timeout)
     if pipeline.added is not None:

@@ -30,6 +30,7 @@ import numpy as np
 
 from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.reference import Reference, ReferenceState
+from robodyn_ros.control.settings import ArmSettings
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.control.waypoints import FIRST_STEP_TIME, Waypoints, whole_turns
 from robodyn_ros.errors import Phrase, RejectedTrajectory
@@ -57,7 +58,7 @@ _ROUNDING = 1e-9  # a polynomial that ends on a limit may leave it by rounding [
 @dataclass(frozen=True, eq=False)
 class ReferenceLimits:
     """
-    Limits of a reference.
+    Limits of a reference that an arm has.
 
     Parameters
     ----------
@@ -67,10 +68,6 @@ class ReferenceLimits:
         Lower and upper [rad] or [m]; infinite where there is none.
     velocity_limits : array, shape (n,)
         Largest speed [rad/s] or [m/s]; infinite where there is none.
-    max_reference_step : float
-        Largest step of a joint within ``FIRST_STEP_TIME`` of the start [rad] or [m].
-    settle_time : float
-        In this time a joint that must stop comes to rest [s].
     continuous : array of bool, shape (n,)
         Joints that turn without end, for which whole turns mean nothing.
     possible : PossiblePositions
@@ -82,8 +79,6 @@ class ReferenceLimits:
     joint_names: tuple[str, ...]
     position_limits: np.ndarray
     velocity_limits: np.ndarray
-    max_reference_step: float
-    settle_time: float
     continuous: np.ndarray
     possible: PossiblePositions
     reach: float = np.inf
@@ -237,6 +232,7 @@ def planned_reference(
     measured: ReferenceState,
     current: Reference | None,
     limits: ReferenceLimits,
+    settings: ArmSettings,
     stream: PositionStream | None = None,
 ) -> Reference:
     """
@@ -255,6 +251,9 @@ def planned_reference(
         What is followed now.
     limits : ReferenceLimits
         What the reference must respect.
+    settings : ArmSettings
+        The largest step of a joint within ``FIRST_STEP_TIME`` of the start; the ramp time, in
+        which a joint that must stop comes to rest.
 
     Raises
     ------
@@ -265,7 +264,7 @@ def planned_reference(
     Notes
     -----
     A single point at time zero is a setpoint: it becomes the reference at once. A last point
-    that is not at rest is left and reached again within the settle time, at rest, so that a
+    that is not at rest is left and reached again within the ramp time, at rest, so that a
     stream of setpoints that stops ends as any trajectory does. The first waypoint of a
     continuous joint is reached by the shorter way round, as with the joint trajectory controller.
     """
@@ -276,7 +275,7 @@ def planned_reference(
         before = (
             current.followed_at(now)
             if current
-            else Reference.stopping(measured, now, limits.settle_time, limits.position_limits)
+            else Reference.stopping(measured, now, settings.ramp_time, limits.position_limits)
         )
         beginning = before.sample(start)
     else:
@@ -293,12 +292,12 @@ def planned_reference(
         limits.velocity_limits[columns],
         limits.possible.prismatic[columns],
         is_moving=current is not None and bool(beginning.velocity[columns].any()),
-        largest_step=limits.max_reference_step,
+        largest_step=settings.max_reference_step,
     )
     # Joints that a stream does not name come to rest once, not anew with each of its messages.
     others = current if current is not None and stream.continues(given) else None
     if others is None:
-        others = Reference.stopping(beginning, start, limits.settle_time, limits.position_limits)
+        others = Reference.stopping(beginning, start, settings.ramp_time, limits.position_limits)
     is_partial = len(columns) < len(limits.joint_names)
     if is_partial and trajectory is not given and others.knots[-1] > offset + trajectory.times[-1]:
         trajectory = _held(trajectory, others.knots[-1] - offset)
@@ -311,11 +310,11 @@ def planned_reference(
     if ahead.any():
         points = points.rows(ahead).after(start, beginning)
         reference = Reference.through(
-            points.time.tolist(), points.states, limits.settle_time, before
+            points.time.tolist(), points.states, settings.ramp_time, before
         )
     elif trajectory.start is None and len(times) == 1:
         still = ReferenceState(*(np.nan_to_num(part) for part in vars(points.states).values()))
-        reference = Reference.through([start], still, limits.settle_time, before)
+        reference = Reference.through([start], still, settings.ramp_time, before)
     else:
         raise RejectedTrajectory(
             'trajectory',
@@ -325,7 +324,8 @@ def planned_reference(
     lower = np.minimum(beginning.position, measured.position)
     upper = np.maximum(beginning.position, measured.position)
     _check_path(reference, lower, upper, limits)
-    _check_first_step(trajectory, columns, times, beginning, reference, limits)
+    largest = settings.max_reference_step
+    _check_first_step(trajectory, columns, times, beginning, reference, limits, largest)
     _check_speed(given, reference, beginning, current, limits)
     stream.followed(given)
     return reference
@@ -410,6 +410,7 @@ def _check_first_step(
     beginning: ReferenceState,
     reference: Reference,
     limits: ReferenceLimits,
+    largest: float,
 ) -> None:
     """Check the waypoints that are due at once, the last missed one, and those shortly ahead."""
     start = reference.knots[0]
@@ -419,7 +420,7 @@ def _check_first_step(
     for positions in (*trajectory.positions[first:last], ahead):
         step = np.abs(positions - beginning.position[columns])
         slides = limits.possible.prismatic[columns]
-        _check_step(trajectory, step, slides, limits.max_reference_step)
+        _check_step(trajectory, step, slides, largest)
 
 
 def _check_step(

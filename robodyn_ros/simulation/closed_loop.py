@@ -127,7 +127,7 @@ def simulated_motion(
     arm = core_arm(
         law_of_node.inverse_dynamics, law_of_node.friction, model.n, tip, coupling=model.coupling
     )
-    arguments = arm, core_settings(law_of_node.settings, reference_limits(model, settings))
+    arguments = arm, core_settings(law_of_node.settings, reference_limits(model))
     limits = known_effort_limits(model) if effort_limits else np.full(model.n, np.inf)
     simulation.reset(q[0])
     position, velocity, torque = np.zeros((3, steps + 1, model.n))

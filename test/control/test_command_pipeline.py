@@ -323,10 +323,8 @@ def test_unknown_velocities_and_simulated_time_are_not_bridged():
 
 
 def test_joint_that_is_faster_than_it_may_be_drops_the_reference_and_is_damped():
-    arm = enabled(**NO_RATE_LIMIT)
-    arm.pipeline.reference_limits = replace(
-        arm.pipeline.reference_limits, velocity_limits=np.array([1.0, 2.0])
-    )
+    slow = replace(TWO_JOINTS, velocity_limits=np.array([1.0, 2.0]))
+    arm = enabled(kind=slow, **NO_RATE_LIMIT)
     arm.run(0.6)
     arm.pipeline.follow(to([0.5, 0.2]))
     arm.run(0.01, velocity=(1.4, 0.0))

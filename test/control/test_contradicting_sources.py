@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from frictionless_arm import POSITION, FrictionlessArm
 
+from robodyn_ros.control.command_pipeline import CommandPipeline
+
 WAY = np.array([0.3, 0.2, -0.3, 0.2, 0.3, -0.2, 0.3])
 DRIVER_CYCLES = 4  # of a millisecond, between two states of the driver
 
@@ -117,7 +119,8 @@ def test_outliers_of_a_driver_are_no_contradiction(times):
 def test_a_state_that_comes_again_is_commanded_without_a_velocity_limit_too():
     arm = FrictionlessArm()
     limits = replace(arm.pipeline.reference_limits, velocity_limits=np.full(7, np.inf))
-    arm.pipeline.reference_limits = limits
+    arm.pipeline = CommandPipeline(arm.pipeline.law, arm.stack.joint_states, limits)
+    arm.pipeline.enable(arm.now)
     state = arm.simulation.position, arm.simulation.velocity, arm.now
     assert all(arm.cycle(state) is not None for _ in range(3))  # a simulation that waits
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from control_arm import Q, enabled, to
+from control_arm import TWO_JOINTS, Q, enabled, to
 
 
 def followed(mode='computed_torque', **settings):
@@ -119,9 +119,7 @@ def test_cause_of_a_fallback_is_kept_as_it_was_when_it_began(is_broken, cause):
 
 
 def test_states_that_no_joint_can_have_come_to_are_the_cause_they_are():
-    arm = enabled()
-    slow = np.array([1.0, 1.0])
-    arm.pipeline.reference_limits = replace(arm.pipeline.reference_limits, velocity_limits=slow)
+    arm = enabled(kind=replace(TWO_JOINTS, velocity_limits=np.array([1.0, 1.0])))
     arm.run(1.1)
     for i in range(9):
         arm.now += 0.012

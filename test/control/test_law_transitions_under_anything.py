@@ -60,8 +60,6 @@ class ArmInMotion:
             names,
             np.array([[-np.inf, np.inf]] * n),
             np.full(n, np.inf),
-            1e9,
-            0.1,
             np.zeros(n, dtype=bool),
             PossiblePositions.of(self.model),
         )

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from control_arm import TWO_JOINTS, reference_limits
+from control_arm import TWO_JOINTS
 
 from robodyn_ros.control.command_pipeline import core_settings
 from robodyn_ros.control.core_binding import core, core_arm
@@ -30,7 +30,7 @@ class Clock:
         self.settings = TWO_JOINTS.settings(state_timeout=longest, **ANY_RATE, **settings)
         self.core = core.Pipeline(
             core_arm(nothing, nothing, 2),
-            core_settings(self.settings, reference_limits()),
+            core_settings(self.settings, TWO_JOINTS.reference_limits),
         )
         self.core.enable(0.0)
         self.simulated = 0.0 if is_simulated else np.nan
@@ -139,7 +139,7 @@ def test_time_passes_by_the_steady_clock_but_in_simulations(is_simulated, elapse
     clock.core.change_load(core_arm(lambda q, qd, qdd: 0.0 * q + 5.0, nothing, 2), False)
     clock.advance(50.0, 100.0)
     changed = replace(clock.settings, terms_gravity=False)
-    clock.core.change_settings(core_settings(changed, reference_limits()))
+    clock.core.change_settings(core_settings(changed, TWO_JOINTS.reference_limits))
     clock.advance(50.03, 100.01)
     # What has faded of a gravity torque of 5 N m.
     assert clock.core.torque == pytest.approx([5.0 * (1.0 - elapsed / 0.1)] * 2)

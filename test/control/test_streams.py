@@ -140,7 +140,7 @@ def test_a_stream_of_some_joints_lets_the_others_come_to_rest_once():
             )
         )
         arm.run(0.02)
-    stop = arm.pipeline.reference_limits.settle_time
+    stop = arm.pipeline.settings.ramp_time
     expected = at.position[1:] + 0.5 * stop * at.velocity[1:]
     assert arm.command.reference.position[1:] == pytest.approx(expected, abs=1e-3)
     assert arm.command.reference.velocity[1:] == pytest.approx(np.zeros(6), abs=1e-4)

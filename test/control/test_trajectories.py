@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from control_arm import NAMES, POSITION_LIMITS, Q, enabled, reference_limits, to
+from control_arm import NAMES, POSITION_LIMITS, TWO_JOINTS, Q, enabled, to
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -14,7 +14,6 @@ from robodyn_ros.control.polynomials import Polynomials
 from robodyn_ros.control.reference import Reference, ReferenceState
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.errors import RejectedTrajectory
-from robodyn_ros.motions.possible_positions import PossiblePositions
 
 REST = ReferenceState.at_rest(np.array([0.1, 0.2]))
 
@@ -34,9 +33,10 @@ def trajectory(
     )
 
 
-def planned(request, now=10.0, measured=REST, current=None, **limits):
-    limits = replace(reference_limits(**limits), continuous=np.zeros(2, dtype=bool))
-    return planned_reference(request, now, measured, current, limits)
+def planned(request, now=10.0, measured=REST, current=None, continuous=(False, False), **settings):
+    limits = replace(TWO_JOINTS.reference_limits, continuous=np.array(continuous))
+    given = TWO_JOINTS.settings(**{'ramp_time': 0.2, **settings})
+    return planned_reference(request, now, measured, current, limits, given)
 
 
 def largest_jump(reference, begin, end, order, samples=4000):
@@ -211,7 +211,6 @@ def test_malformed_trajectory_is_refused_with_its_reason(changes, reason):
 
 
 def test_continuous_joint_goes_the_shorter_way_whatever_turn_it_is_in():
-    limits = replace(reference_limits(), continuous=np.array([False, True]))
     measured = ReferenceState.at_rest(np.array([0.1, 4.0 - 2.0 * np.pi]))
     current = Reference.hold(np.array([0.1, 4.0]), 9.0)
     goal = 4.0 - 2.0 * np.pi + 0.28
@@ -219,13 +218,11 @@ def test_continuous_joint_goes_the_shorter_way_whatever_turn_it_is_in():
         trajectory([3.0], [[0.1, goal]]),
         trajectory([0.0, 3.0], [measured.position, [0.1, goal]]),
     ):
-        reference = planned_reference(request, 10.0, measured, current, limits)
+        reference = planned(request, 10.0, measured, current, (False, True))
         path = np.array([reference.sample(t).position[1] for t in np.linspace(10.0, 13.0, 50)])
         assert path.min() >= 4.0 - 1e-9 and path[-1] == pytest.approx(4.28)
     with pytest.raises(RejectedTrajectory, match='whole turn'):
-        planned_reference(
-            request, 10.0, measured, current, replace(limits, continuous=np.zeros(2, bool))
-        )
+        planned(request, 10.0, measured, current)
 
 
 @pytest.mark.parametrize('order', range(4))
@@ -321,9 +318,7 @@ def test_trajectory_faster_than_a_velocity_limit_is_refused_with_its_speed(durat
 
 
 def test_setpoints_that_run_away_faster_than_the_joint_are_refused():
-    arm = enabled()
-    slow = np.array([2.0, 2.0])
-    arm.pipeline.reference_limits = replace(arm.pipeline.reference_limits, velocity_limits=slow)
+    arm = enabled(kind=replace(TWO_JOINTS, velocity_limits=np.array([2.0, 2.0])))
     arm.run(0.01)
     for position in (0.15, 0.17):
         arm.pipeline.follow(to([position, 0.2], 0.0))
@@ -338,13 +333,9 @@ TURN = np.array([2.0 * np.pi, 0.0])
 
 def refusal_of(times, points, velocities=None, limits=FAR, prismatic=(False, False)):
     """Return why an arm at rest at Q refuses a trajectory; empty: it is followed."""
-    arm = enabled('computed_torque')
+    kind = replace(TWO_JOINTS, position_limits=limits, prismatic=np.array(prismatic))
+    arm = enabled('computed_torque', kind=kind)
     arm.run(0.1, Q)
-    arm.pipeline.reference_limits = replace(
-        arm.pipeline.reference_limits,
-        position_limits=limits,
-        possible=PossiblePositions(NAMES, limits, np.array(prismatic)),
-    )
     none = len(points) * [()]
     given = Trajectory.from_points(NAMES, times, points, velocities or none, none, none)
     try:

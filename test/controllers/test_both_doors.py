@@ -270,7 +270,7 @@ class Controller(Door):
 
     def _numbers(self):
         settings = checked(self.parameters)
-        limits = control_stack.reference_limits(self.arm, settings)
+        limits = control_stack.reference_limits(self.arm)
         given = replace(arm_settings(self.arm, settings), on_contact='stop')
         return pointer(setting_numbers(given, limits))
 

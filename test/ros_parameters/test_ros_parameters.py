@@ -136,7 +136,7 @@ def test_the_core_takes_each_parameter_of_the_pipeline_by_its_name():
 def test_the_core_takes_each_choice_and_refuses_others():
     def take(name, value):
         settings = replace(TWO_JOINTS.settings(), **{name.replace('.', '_'): value})
-        core_settings(settings, TWO_JOINTS.reference_limits())
+        core_settings(settings, TWO_JOINTS.reference_limits)
 
     chosen = [each for each in parameters_of('command_pipeline') if each.choices]
     assert len(chosen) == 5

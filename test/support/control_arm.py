@@ -69,6 +69,7 @@ class Kind:
     continuous : array of bool, shape (n,)
     kp, kd : array, shape (n,)
         [1/s²], [1/s]
+    prismatic : array of bool, shape (n,), or bool
     """
 
     names: tuple[str, ...]
@@ -80,6 +81,7 @@ class Kind:
     continuous: np.ndarray
     kp: np.ndarray
     kd: np.ndarray
+    prismatic: np.ndarray | bool = False
 
     @property
     def n(self):
@@ -87,7 +89,8 @@ class Kind:
 
     @property
     def possible(self):
-        return PossiblePositions(self.names, self.position_limits, np.zeros(self.n, dtype=bool))
+        prismatic = np.broadcast_to(self.prismatic, self.n)
+        return PossiblePositions(self.names, self.position_limits, prismatic)
 
     def law(self, mode='computed_torque', **changes):
         return ControlLaw(self.under(0.0), self.friction, self.settings(mode=mode, **changes))
@@ -109,13 +112,12 @@ class Kind:
         }
         return ArmSettings(**{**settings, **changes})
 
-    def reference_limits(self, max_reference_step=0.1, settle_time=0.2):
+    @property
+    def reference_limits(self):
         return ReferenceLimits(
             self.names,
             self.position_limits,
             self.velocity_limits,
-            max_reference_step,
-            settle_time,
             self.continuous,
             self.possible,
         )
@@ -198,10 +200,6 @@ def terms(inertial=True, coriolis=True, gravity=True, friction=True):
     }
 
 
-def reference_limits(max_reference_step=0.1, settle_time=0.2):
-    return TWO_JOINTS.reference_limits(max_reference_step, settle_time)
-
-
 def torque_parts(law, continuous=CONTINUOUS):
     """Return the core's parts of a torque, as a function of state and reference."""
     tip, n = (law.forward_kinematics, law.jacobian), len(law.settings.kp)
@@ -265,7 +263,7 @@ class Arm:
             kind.possible,
             ElapsedTime(simulated_time),
         )
-        self.pipeline = CommandPipeline(law, self.buffer, kind.reference_limits())
+        self.pipeline = CommandPipeline(law, self.buffer, kind.reference_limits)
 
     def change(self, **changes):
         self.pipeline.settings = replace(self.pipeline.settings, **changes)

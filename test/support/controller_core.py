@@ -167,8 +167,6 @@ class Cycles:
             model.joint_names,
             model.position_limits,
             speed_limits(model),
-            0.1,
-            0.5,
             continuous_joints(model),
             PossiblePositions.of(model),
         )

@@ -131,7 +131,7 @@ class SoftArm:
             stale_joints=lambda now: [], elapsed=SimpleNamespace(simulated=np.nan)
         )
         law = control_law(self.assumed, settings, self.torque_of)
-        self.pipeline = CommandPipeline(law, always, reference_limits(self.assumed, settings))
+        self.pipeline = CommandPipeline(law, always, reference_limits(self.assumed))
         self.core = self.pipeline._core
         self.time, self.wrench = 0.0, np.zeros(6)
         self.simulation.reset(self.start)

@@ -38,8 +38,6 @@ def arm_limits(model):
         model.joint_names,
         model.position_limits,
         speed_limits(model),
-        0.1,
-        0.5,
         continuous_joints(model),
         PossiblePositions.of(model),
     )
