@@ -127,7 +127,7 @@ def test_a_stream_in_which_a_long_motion_came_ends_when_it_ends():
 
 
 def test_a_stream_of_some_joints_lets_the_others_come_to_rest_once():
-    arm = FrictionlessArm(mode='computed_torque')
+    arm = FrictionlessArm(mode='computed_torque', ramp_time=0.3)
     arm.run(0.1)
     names = arm.stack.model.joint_names
     arm.pipeline.follow(Trajectory.from_points(names, [1.0], [POSITION + 0.2], [()], [()], [()]))

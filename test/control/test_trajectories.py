@@ -210,6 +210,13 @@ def test_malformed_trajectory_is_refused_with_its_reason(changes, reason):
         planned(trajectory(**request))
 
 
+def test_a_first_step_may_be_as_large_as_the_parameter_allows():
+    request = trajectory([0.0], [[0.5, 0.2]])
+    assert planned(request, max_reference_step=0.41).sample(10.0).position[0] == 0.5
+    with pytest.raises(RejectedTrajectory, match='0.4 rad.*at most max_reference_step = 0.39'):
+        planned(request, max_reference_step=0.39)
+
+
 def test_continuous_joint_goes_the_shorter_way_whatever_turn_it_is_in():
     measured = ReferenceState.at_rest(np.array([0.1, 4.0 - 2.0 * np.pi]))
     current = Reference.hold(np.array([0.1, 4.0]), 9.0)
