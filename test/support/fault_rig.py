@@ -17,6 +17,7 @@ from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros import RobotModel, gravity_torque
+from robodyn_ros.ros.command_conflicts import WATCHDOG_LABEL
 from robodyn_ros.ros.demo.node_process import die_with_parent
 
 POSITION = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
@@ -25,6 +26,8 @@ RATE_LIMIT = 200.0  # [N m/s], a fifth of the default: a step is easier to see
 LONGEST_RATE_STEP = 0.01  # [s]
 CLOCK_TOLERANCE = 1e-4  # between the steady clock and that of the source timestamps [s]
 WATCHDOG_PERIOD = 0.01  # [s]
+# That a killed node's watchdog and the next node both command: a second, more on a loaded machine.
+LONGEST_OVERLAP = 2.0  # [s]
 # A loaded machine delays joint states; only the tests of staleness let them stop for so long.
 STATE_TIMEOUT = 0.5
 # The drives take another unit, and some are reversed; powers of two divide out without rounding.
@@ -69,7 +72,9 @@ class FaultRig(NodeRig):
         super().__init__(log_path)
         # (when it was published [s], torque, its number, the node's label or a watchdog's)
         self.record = []
-        self.last_numbers = {}  # by label, of what was checked
+        self.last_checked = {}  # entries of the record, by label
+        self._is_launched = False  # whether the next command of a node may be its first
+        self._may_overlap_until = -np.inf  # [s]
         self.beginnings = []  # times after which a stream of commands may begin anew [s]
         self.children, self.strangers = [], []
         self.robot = {}
@@ -246,24 +251,30 @@ class FaultRig(NodeRig):
         """Check every command since the last check: finite, within limits, without steps."""
         self.spin(0.1)
         self.record.sort(key=lambda entry: entry[0])  # of two publishers: not in order of receipt
-        for i, (sent, torque, number, label) in enumerate(self.record):
+        for i, entry in enumerate(self.record):
+            sent, torque, number, label = entry
             assert torque.shape == limits.shape
             assert np.isfinite(torque).all(), f'command {i}: {torque}'
             assert (np.abs(torque) <= limits).all(), f'command {i}: {torque}'
-            sent_before, before, *_ = self.record[max(i - 1, 0)]
-            begins = any(sent_before < begin <= sent for begin in self.beginnings)
+            before = self.record[max(i - 1, 0)]
+            own = self.last_checked.get(label, (*before[:2], 0, label))
+            begins = any(before[0] < begin <= sent for begin in self.beginnings)
+            self._is_launched |= begins
+            if self._is_launched and label != WATCHDOG_LABEL:
+                self._is_launched, self._may_overlap_until = False, sent + LONGEST_OVERLAP
+            if sent < self._may_overlap_until:  # each without steps
+                before, begins = own, begins or number <= own[2]
             if i > 0 and not begins:
                 # On a loaded machine the recorder may miss some; they were steps too.
-                steps = max(number - self.last_numbers.get(label, 0), 1)
-                elapsed = min(sent - sent_before + CLOCK_TOLERANCE, steps * LONGEST_RATE_STEP)
+                steps = max(number - own[2], 1)
+                elapsed = min(sent - before[0] + CLOCK_TOLERANCE, steps * LONGEST_RATE_STEP)
                 allowed = rate_limit * elapsed + 1e-9
-                step = np.abs(torque - before).max()
+                step = np.abs(torque - before[1]).max()
                 assert step <= allowed, (
                     f'a step at command {i}: {step} of {allowed} N m, '
-                    f'{1e3 * (sent - sent_before)} ms after {self.record[i - 1][2:]}, '
-                    f'by {(number, label)}'
+                    f'{1e3 * (sent - before[0])} ms after {before[2:]}, by {(number, label)}'
                 )
-            self.last_numbers[label] = number
+            self.last_checked[label] = entry
         self.forget()
 
     def forget(self):
