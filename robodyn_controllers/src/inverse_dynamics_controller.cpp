@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -23,19 +22,6 @@ namespace
 {
 
 constexpr std::chrono::milliseconds kMonitorPeriod{200};  // of subscribers and faults
-
-// Return a fault in one line.
-std::string line_of(const robodyn::Fault & fault, const std::vector<std::string> & joints)
-{
-  std::ostringstream line;
-  line << "fault: " << fault.name();
-  if (fault.joint >= 0) {
-    line << ", joint '" << joints[static_cast<std::size_t>(fault.joint)] << "'";
-  }
-  if (std::isfinite(fault.value)) { line << ", value " << fault.value; }
-  if (std::isfinite(fault.limit)) { line << ", limit " << fault.limit; }
-  return line.str();
-}
 
 double value_or_nan(const std::optional<double> & value)
 {
@@ -254,15 +240,16 @@ void InverseDynamicsController::make_services(const Settings & settings)
   is_contact_pending_ = false;
   monitor_timer_ = node->create_wall_timer(
     kMonitorPeriod,
-    [this, joints, logger = node->get_logger(), states = publisher_, torques = torques_.publisher,
+    [this, logger = node->get_logger(), states = publisher_, torques = torques_.publisher,
      wrench = wrench_.publisher, contact = contact_.publisher]() {
-      logic_.take_fault([&](const robodyn::Fault & fault) {
-        RCLCPP_ERROR(logger, "%s", line_of(fault, joints).c_str());
-      });
-      const auto warn_of = [&logger](const char * topic, robodyn::TargetRefusal refusal) {
-        if (refusal == robodyn::TargetRefusal::none) { return; }
-        RCLCPP_WARN(logger, "%s refused: %s", topic, words_of(refusal));
+      if (const robodyn::Fault fault = logic_.take_fault()) {
+        RCLCPP_ERROR(logger, "fault: %s", logic_.text_of(fault).c_str());
+      }
+      const auto warn_of = [this, &logger](const char * topic, const robodyn::Fault & refusal) {
+        if (!refusal) { return; }
+        RCLCPP_WARN(logger, "%s refused: %s", topic, logic_.text_of(refusal).c_str());
       };
+      warn_of("reference", logic_.take_refused_setpoint());
       warn_of("target_pose", logic_.take_refused_target());
       warn_of("target_wrench", logic_.take_refused_wrench());
       is_watched_ = states->get_subscription_count() > 0;

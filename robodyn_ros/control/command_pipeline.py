@@ -16,15 +16,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from os.path import commonprefix
-from typing import Any, NamedTuple, NoReturn, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from robodyn_ros.control.core_binding import core, core_arm
 from robodyn_ros.control.joint_state_buffer import JointStateBuffer, MeasuredState
 from robodyn_ros.control.law import (
-    FOLLOWING,
-    IMPEDANCES,
     Friction,
     InverseDynamics,
     OfPosition,
@@ -39,11 +37,9 @@ from robodyn_ros.control.tip_target import (
     TipPose,
     TipTargets,
     checked_times,
-    turned,
 )
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import Overload, Phrase, RejectedTrajectory
-from robodyn_ros.model import force_unit, position_unit
 from robodyn_ros.motions.possible_positions import velocity_error
 from robodyn_ros.spatial import FloatArray
 
@@ -352,13 +348,9 @@ class CommandPipeline:
         law = replace(self.law, inverse_dynamics=inverse_dynamics)
         fault = self._core.change_load(self._arm(law), check)
         if fault.cause != core.Cause.none:
-            unit = force_unit(self._slides(fault.joint))
-            raise Overload(
-                f'gravity torque of joint {self._name(fault.joint)!r} here',
-                fault.value,
-                f'at most its effort limit, {fault.limit:.6g} {unit}',
-                unit=unit,
-            )
+            what, allowed = self._core_words(fault)
+            element, _, torque = what.rpartition(': ')
+            raise Overload(element, fault.value, allowed, unit=torque.partition(' ')[2])
         self.law = law
 
     def follow(self, trajectory: Trajectory) -> None:
@@ -374,10 +366,7 @@ class CommandPipeline:
             joint states that come too seldom for the gains, or what ``planned_reference``
             refuses. What was followed before is still followed.
         """
-        if not self.is_enabled or self._core.is_stopping:
-            self._refuse_inactive('trajectory')
-        if not self._core.follows:
-            self._refuse_mode('trajectory', FOLLOWING)
+        self._require('trajectory', self._core.reference_refusal)
         if not self._core.is_clock_reliable(self._core.last_cycle):
             is_stopped = self._core.is_clock_stopped
             how = 'stand still' if is_stopped else 'run faster or slower than time'
@@ -425,10 +414,7 @@ class CommandPipeline:
         RejectedTarget
             Beyond the arm's reach, or a fault is not acknowledged.
         """
-        what = 'target pose'
-        self._require(what, self._core.target_refusal(is_pose=True))
-        target = pose.after(self._reference_for(what)) if is_relative else pose
-        self._require(what, self._tip.aim(target), target)
+        self._require('target pose', self._tip.aim(pose, is_relative))
 
     def follow_poses(
         self,
@@ -461,20 +447,21 @@ class CommandPipeline:
         checked_times(times)
         what = 'target poses'
         self._require(what, self._core.target_refusal(is_pose=True))
-        reference = self._reference_for(what)
-        targets = [pose.after(reference) for pose in poses] if is_relative else [*poses]
-        for target in targets:
-            if not self._core.is_within_reach(target.position):
-                self._require(what, core.TargetRefusal.reach, target)
+        reference = self.tip_reference
+        targets = []
+        for pose in poses:
+            refusal, *target = self._core.pose_in_base(pose.position, pose.xyzw, is_relative)
+            self._require(what, refusal)
+            targets.append(TipPose(*map(np.array, target)))
         now = 0.0 if self.state is None else self.state.time
         begin = now if start is None else start
         at = [begin + time for time in times]
         if at[-1] < now:
             raise RejectedTarget(what, Phrase(f'over {now - at[-1]:.3g} s ago'), 'poses to come')
-        if at[0] > now:  # from where the reference is until then
+        if at[0] > now and reference is not None:  # from where the reference is until then
             targets, at = [reference, *targets], [begin if now < begin < at[0] else now, *at]
         poses_in_time = PoseTrajectory(tuple(at), tuple(targets))
-        self._require(what, self._tip.follow(poses_in_time, now), poses_in_time.at(now))
+        self._require(what, self._tip.follow(poses_in_time, now))
 
     def add_wrench(
         self, wrench: Sequence[float] | np.ndarray, now: float, *, is_relative: bool = False
@@ -498,25 +485,7 @@ class CommandPipeline:
             Not finite, larger than ``largest_force`` or ``largest_moment``, or a fault is not
             acknowledged.
         """
-        element = 'target wrench'
-        if not np.isfinite(wrench).all():
-            raise RejectedTarget(element, list(wrench), 'finite numbers')
-        given = np.array(wrench, dtype=float)
-        limits = self.settings.impedance_largest_force, self.settings.impedance_largest_moment
-        if (beyond := core.part_beyond(given, limits)) < len(limits):
-            part, unit = (('force', 'N'), ('moment', 'N m'))[beyond]
-            size = np.linalg.norm(given[3 * beyond : 3 * beyond + 3])
-            raise RejectedTarget(
-                f'{element}: {part}',
-                float(size),
-                f'at most impedance.largest_{part} = {limits[beyond]:g} {unit}',
-                unit=unit,
-            )
-        self._require(element, self._core.target_refusal(is_pose=False))
-        if is_relative:
-            axes = self._reference_for(element).xyzw
-            given = np.concatenate([turned(axes, given[:3]), turned(axes, given[3:])])
-        self._core.add_wrench(given, now)
+        self._require('target wrench', self._core.add_wrench(wrench, now, is_relative))
 
     def cancel(self) -> None:
         """Cancel the reference: brake to rest and hold, or fade. Acknowledges faults."""
@@ -819,74 +788,21 @@ class CommandPipeline:
             return 'no plausible state'
         return 'no finite torque' if refusal == core.Refusal.not_finite else self._refusal
 
-    def _refuse_inactive(self, what: str) -> NoReturn:
-        """Refuse a reference where nothing is commanded."""
-        raise FollowsNone(
-            what,
-            Phrase('the node is not active'),
-            'activate it (lifecycle), or call ~/enable where it was disabled',
-        )
-
-    def _refuse_mode(self, what: str, modes: Sequence[str]) -> NoReturn:
-        """Refuse a reference in a mode that does not follow it."""
-        raise FollowsNone(
-            what,
-            Phrase(f'the mode is {self.settings.mode}'),
-            f'set parameter mode to {" or ".join(modes)}',
-        )
-
-    def _require(
-        self, what: str, refusal: core.TargetRefusal, target: TipPose | None = None
-    ) -> None:
+    def _require(self, what: str, refusal: core.Fault) -> None:
         """
-        Put the core's refusal of a target into words; none: return.
+        Put the core's refusal of a request into words; none: return.
 
         Raises
         ------
         FollowsNone, RejectedTarget
         """
-        reasons = core.TargetRefusal
-        if refusal == reasons.none:
+        if refusal.cause == core.Cause.none:
             return
-        if refusal == reasons.inactive:
-            self._refuse_inactive(what)
-        if refusal == reasons.mode:
-            self._refuse_mode(what, IMPEDANCES if what == 'target wrench' else IMPEDANCES[1:])
-        if refusal == reasons.fault:
-            raise RejectedTarget(
-                what,
-                Phrase(f'after {self.last_fault}'),
-                'targets once an empty or a new joint trajectory has acknowledged that',
-            )
-        if refusal == reasons.reach and target is not None:
-            raise RejectedTarget(
-                f'{what}: distance from the base link',
-                float(np.linalg.norm(target.position)),
-                f'at most {self._core.reach:.6g} m, the reach of the arm',
-                unit='m',
-            )
-        if refusal == reasons.no_spring:
-            raise FollowsNone(
-                what,
-                Phrase('there is no spring at the tip'),
-                'set parameter impedance.tip_stiffness',
-            )
-        self._refuse_unheld(what)
-
-    def _reference_for(self, what: str) -> TipPose:
-        """Return the tip's reference in base axes, or refuse a target in its frame."""
-        reference = self.tip_reference
-        if reference is None:
-            self._refuse_unheld(what)
-        return reference
-
-    def _refuse_unheld(self, what: str) -> NoReturn:
-        """Refuse a target where there is no reference."""
-        raise FollowsNone(
-            what,
-            Phrase('nothing is followed'),
-            'send it once the arm is held (reference: holding)',
-        )
+        is_wrong, allowed = self._core_words(refusal)
+        if refusal.cause == core.Cause.unacknowledged:
+            is_wrong = f'after {self.last_fault}'
+        error = FollowsNone if refusal.cause in _NOTHING_FOLLOWED else RejectedTarget
+        raise error(what, Phrase(is_wrong), allowed)
 
     def _check_rate(self) -> None:
         """
@@ -934,46 +850,23 @@ class CommandPipeline:
             return self._dropped_by
         if cause == core.Cause.contact:
             return self._contact
-        if cause == core.Cause.no_following_mode:
-            return f'mode {self.settings.mode} follows none'
-        if cause == core.Cause.slow_states:
-            needed = self._needed_rate(fault.limit)
-            return f'joint states come at {fault.value:.3g} Hz: {needed}'
         if cause == core.Cause.wrong_velocity:
             return f'{self._velocity(fault.joint, fault.value)}: taken from positions instead'
-        name, slides = '', False
-        if fault.joint >= 0:
-            name, slides = self._name(fault.joint), self._slides(fault.joint)
-        return _WORDS[cause.name].format(
-            name=name,
-            value=fault.value,
-            limit=fault.limit,
-            times=core.OVERSPEED,
-            unit=position_unit(slides),
-            force=force_unit(slides),
-        )
+        what, allowed = self._core_words(fault)
+        return f'{what}; allowed: {allowed}' if allowed else what
+
+    def _core_words(self, fault: core.Fault) -> tuple[str, str]:
+        """Return what is wrong, and what is allowed, in words."""
+        limits = self.reference_limits
+        return self._core.words(fault, limits.joint_names, limits.possible.prismatic.tolist())
 
 
-# By the core's cause, without those whose words depend on more than the fault's numbers.
-_WORDS = {
-    'following_error': (
-        'joint {name!r} is {value:.6g} {unit} from its reference; '
-        'allowed: max_following_error = {limit:g}'
-    ),
-    'implausible_position': 'a position changed faster than its joint can move',
-    'overspeed': (
-        'joint {name!r} moves at {value:.6g} {unit}/s; '
-        'allowed: {times:g} times its velocity limit of {limit:g}'
-    ),
-    'overload': (
-        'gravity torque of joint {name!r} here: {value:.6g} {force}; '
-        'allowed: at most its effort limit, {limit:.6g} {force}'
-    ),
-    'unknown_velocity': 'velocities are no longer known',
-    'feedback_far_away': 'feedback began while the arm was far from the reference',
-    'damping_adds_energy': (
-        'damping was switched off: it added energy to the arm, from {limit:.2g} to {value:.2g} J; '
-        'are all velocities right, and their signs?'
-    ),
-    'clock': "the joint states' stamps jumped, stopped or do not keep pace with time",
+# Refusals of whatever is sent at present.
+_NOTHING_FOLLOWED = {
+    core.Cause.inactive,
+    core.Cause.no_following_mode,
+    core.Cause.mode_without_tip,
+    core.Cause.mode_without_springs,
+    core.Cause.not_followed,
+    core.Cause.no_spring,
 }

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from robodyn_ros.control.core_binding import core
-from robodyn_ros.errors import RejectedTrajectory
-from robodyn_ros.spatial import FloatArray, cross
+from robodyn_ros.errors import Phrase, RejectedTrajectory
+from robodyn_ros.spatial import FloatArray
 
 MOST_POSES = 250
 """Of a trajectory of poses: no cycle runs while they are read."""
@@ -51,23 +51,11 @@ class TipPose:
         RejectedTarget
             A number that is not finite, or a quaternion whose norm is not one.
         """
-        if not all(map(isfinite, [*position, *xyzw])):
-            raise RejectedTarget(element, [*position, *xyzw], 'finite numbers')
-        quaternion = np.array(xyzw, dtype=float)
-        norm = float(np.linalg.norm(quaternion))
-        if not abs(norm - 1.0) <= core.QUATERNION_TOLERANCE:
-            raise RejectedTarget(
-                f'{element}: norm of the quaternion x, y, z, w',
-                round(norm, 6),
-                f'1 within {core.QUATERNION_TOLERANCE:g}',
-            )
-        return cls(np.array(position, dtype=float), quaternion / norm)
-
-    def after(self, first: TipPose) -> TipPose:
-        """Return this pose, which is given in the frame of another one, in that one's base."""
-        return TipPose(
-            first.position + turned(first.xyzw, self.position), _product(first.xyzw, self.xyzw)
-        )
+        fault, at, turn = core.take_pose(position, xyzw)
+        if fault.cause != core.Cause.none:
+            is_wrong, allowed = core.words(fault)
+            raise RejectedTarget(element, Phrase(is_wrong), allowed)
+        return cls(np.array(at), np.array(turn))
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,22 +125,6 @@ def slerp(one: FloatArray, other: FloatArray, fraction: float) -> FloatArray:
     return unit
 
 
-def turned(xyzw: FloatArray, vector: FloatArray) -> FloatArray:
-    """Return a vector, shape (3,), turned by a unit quaternion x, y, z, w."""
-    axis, real = xyzw[:3], xyzw[3]
-    across = cross(axis, vector)
-    result: FloatArray = vector + 2.0 * (real * across + cross(axis, across))
-    return result
-
-
-def _product(one: FloatArray, other: FloatArray) -> FloatArray:
-    """Return the unit quaternion x, y, z, w of a turn by ``other``, then by ``one``."""
-    vector = one[3] * other[:3] + other[3] * one[:3] + cross(one[:3], other[:3])
-    product = np.array([*vector, one[3] * other[3] - one[:3] @ other[:3]])
-    unit: FloatArray = product / np.linalg.norm(product)
-    return unit
-
-
 class TipTargets:
     """
     Aims the tip in the core's pipeline: at one pose, or at another one in each cycle.
@@ -175,17 +147,17 @@ class TipTargets:
             return None
         return TipPose(np.array(position), np.array(xyzw))
 
-    def aim(self, pose: TipPose) -> core.TargetRefusal:
-        """Aim at a pose in base axes; return why the core refuses it, and go on then."""
-        refusal = self._core.aim_tip(pose.position, pose.xyzw)
-        if refusal == core.TargetRefusal.none:
+    def aim(self, pose: TipPose, is_relative: bool = False) -> core.Fault:
+        """Aim at a pose in base axes, or those of the reference; return why it is refused."""
+        refusal = self._core.aim_tip(pose.position, pose.xyzw, is_relative)
+        if refusal.cause == core.Cause.none:
             self._poses = None
         return refusal
 
-    def follow(self, poses: PoseTrajectory, time: float) -> core.TargetRefusal:
+    def follow(self, poses: PoseTrajectory, time: float) -> core.Fault:
         """Follow poses from a time [s] on; return why the core refuses, and go on then."""
         refusal = self.aim(poses.at(time))
-        if refusal == core.TargetRefusal.none:
+        if refusal.cause == core.Cause.none:
             self._poses = poses
         return refusal
 
@@ -199,7 +171,7 @@ class TipTargets:
             return
         poses, target = self._poses, self._poses.at(time)
         is_aimed = self._core.has_tip_target and (
-            self._core.aim_tip(target.position, target.xyzw) == core.TargetRefusal.none
+            self._core.aim_tip(target.position, target.xyzw).cause == core.Cause.none
         )
         if not is_aimed or time >= poses.end:
             self._poses = None

@@ -120,13 +120,17 @@ const char * door_wrench(Door * door, const char * frame, const double * wrench)
 // What the last cycle refused, in words.
 const char * door_refused(Door * door)
 {
-  const char * const pose = robodyn_controllers::words_of(door->logic.take_refused_target());
-  return *pose != '\0' ? pose : robodyn_controllers::words_of(door->logic.take_refused_wrench());
+  for (const robodyn::Fault & refusal :
+       {door->logic.take_refused_setpoint(), door->logic.take_refused_target(),
+        door->logic.take_refused_wrench()}) {
+    if (refusal) { return door->say(door->logic.text_of(refusal)); }
+  }
+  return "";
 }
 
-// The fault that is not acknowledged.
+// The fault that is not acknowledged, in words.
 const char * door_fault(Door * door)
 {
-  return door->logic.pipeline().last_fault().name();
+  return door->say(door->logic.text_of(door->logic.pipeline().last_fault()));
 }
 }

@@ -92,7 +92,7 @@ _CODES = (
     ('velocities are no longer known', 'velocities'),
     ("joint '(.*)' is .* from its reference", 'following_error'),
     ('feedback began while the arm was far', 'far'),
-    ('mode .* follows none', 'mode'),
+    ('the mode is .* follows none', 'mode'),
     ("contact: .* at joint '(.*)', likely", 'contact'),
     ('no fresh state of (.*)', 'late'),
     ('no plausible state', 'implausible'),

@@ -23,17 +23,19 @@
 #include "robodyn_controllers/contact_watch.hpp"
 #include "robodyn_controllers/mailbox.hpp"
 #include "robodyn_ros/core/command_pipeline.hpp"
+#include "robodyn_ros/core/words.hpp"
 #include "robodyn_ros/robodyn_model.h"
 
 namespace robodyn_controllers
 {
 
+using robodyn::Cause;
 using robodyn::CommandPipeline;
+using robodyn::Fault;
 using robodyn::kNaN;
 using robodyn::Mode;
 using robodyn::Settings;
 using robodyn::Six;
-using robodyn::TargetRefusal;
 using robodyn::Three;
 using robodyn::Vector;
 
@@ -75,27 +77,13 @@ inline std::string checked_load(
          "; allowed: " + limit + refused.allowed;
 }
 
-// Return why a target of the tip is refused, in words; empty: it is not.
-inline const char * words_of(TargetRefusal refusal)
+// A target of the tip: a pose or a wrench, in the base link's axes or in those of its reference.
+template <typename Value>
+struct TipRequest
 {
-  switch (refusal) {
-    case TargetRefusal::none:
-      return "";
-    case TargetRefusal::inactive:
-      return "nothing is commanded, or commanding ends; allowed: while enabled";
-    case TargetRefusal::mode:
-      return "another mode; allowed: an impedance, for poses cartesian_impedance";
-    case TargetRefusal::fault:
-      return "after a fault; allowed: once a new or an empty reference has acknowledged it";
-    case TargetRefusal::not_followed:
-      return "no reference is followed; allowed: once the arm is held";
-    case TargetRefusal::reach:
-      return "beyond the reach of the arm";
-    case TargetRefusal::no_spring:
-      return "no spring at the tip; allowed: with impedance.tip_stiffness";
-  }
-  return "";
-}
+  Value value{};
+  bool is_relative = false;
+};
 
 // update, activate and deactivate do not allocate, wait, throw or log. Requests of other threads
 // come through mailboxes.
@@ -182,7 +170,14 @@ public:
     Arm & arm = *arm_;
     setpoint_age_ += period;
     arm.new_setpoint.take([this, &arm](const Vector & setpoint) {
+      const bool is_cancellation = std::isnan(setpoint[0]);
+      const bool is_fresh = arm.pipeline.state().has_state && !arm.pipeline.is_stale();
+      if (!is_cancellation && !is_fresh) {
+        refused_setpoint_.put({Cause::not_followed});
+        return false;
+      }
       std::copy(setpoint.begin(), setpoint.end(), arm.setpoint.begin());
+      keep_unnamed_joints();
       is_setpoint_at_rest_ = std::all_of(
         setpoint.begin() + static_cast<std::ptrdiff_t>(arm.n), setpoint.end(),
         [](double value) { return value == 0.0; });
@@ -227,20 +222,20 @@ public:
     return has_command;
   }
 
-  // Call a function with the last fault, or the last reason for which a reference was dropped, if
-  // it is new; from one other thread.
-  template <typename Function>
-  void take_fault(Function && function)
-  {
-    faults_.take([&function](const robodyn::Fault & fault) {
-      function(fault);
-      return true;
-    });
-  }
+  // The last fault, or the last reason for which a reference was dropped, if it is new, and why the
+  // control cycle refused a setpoint, a target pose, or a wrench since the last call; no cause: there
+  // is none. From one other thread.
+  Fault take_fault() { return taken(faults_); }
+  Fault take_refused_setpoint() { return taken(refused_setpoint_); }
+  Fault take_refused_target() { return taken(refused_target_); }
+  Fault take_refused_wrench() { return taken(refused_wrench_); }
 
-  // Why the control cycle refused a target pose, or a wrench, since the last call; none: it did not.
-  TargetRefusal take_refused_target() { return refused_target_.exchange(TargetRefusal::none); }
-  TargetRefusal take_refused_wrench() { return refused_wrench_.exchange(TargetRefusal::none); }
+  // Return a fault or a refusal in words; empty: there is none.
+  std::string text_of(const Fault & fault)
+  {
+    const std::lock_guard<std::mutex> lock(changing_);
+    return arm_ == nullptr ? "" : words(fault);
+  }
 
   // Whether external torques are estimated though on_contact is report; from any thread.
   void set_watched(bool is_watched) { is_watched_ = is_watched; }
@@ -289,8 +284,11 @@ public:
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return kNotConfigured; }
-    const std::string wrong = wrong_frame("gravity ", frame);
-    return wrong.empty() ? change_load(arm_->payload, gravity) : wrong;
+    const std::string base = arm_->model->base_link;
+    if (!frame.empty() && frame != base) {
+      return "gravity frame_id: '" + frame + "'; allowed: the base link '" + base + "', or empty";
+    }
+    return change_load(arm_->payload, gravity);
   }
 
   // Change the settings to what a function returns for the model; its exceptions pass through.
@@ -302,35 +300,37 @@ public:
     arm_->changes.put(arm_->asked);
   }
 
-  // Take a setpoint of named joints; missing velocities or accelerations are zero.
+  // Take a setpoint of named joints; the others stay where they are. Missing velocities or
+  // accelerations are zero.
   std::string set_setpoint(
     const std::vector<std::string> & names, const std::vector<double> & positions,
     const std::vector<double> & velocities, const std::vector<double> & accelerations)
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return kNotConfigured; }
-    if (!is_enabled_) { return words_of(TargetRefusal::inactive); }
+    if (!is_enabled_) { return words({Cause::inactive}); }
     const std::size_t n = arm_->n;
-    const auto is_sized = [n](const std::vector<double> & values, bool may_be_empty) {
-      return values.size() == n || (may_be_empty && values.empty());
+    const auto is_sized = [&names](const std::vector<double> & values, bool may_be_empty) {
+      return values.size() == names.size() || (may_be_empty && values.empty());
     };
     if (
-      names.size() != n || !is_sized(positions, false) || !is_sized(velocities, true) ||
+      names.empty() || !is_sized(positions, false) || !is_sized(velocities, true) ||
       !is_sized(accelerations, true)) {
-      return "allowed: positions of every joint of the arm";
+      return "allowed: a position of each joint that is named";
     }
-    if (!are_finite(positions) || !are_finite(velocities) || !are_finite(accelerations)) {
-      return "allowed: finite numbers";
+    for (const auto * const values : {&positions, &velocities, &accelerations}) {
+      for (const double value : *values) {
+        if (!std::isfinite(value)) { return words({Cause::not_finite}); }
+      }
     }
     Vector setpoint(3 * n, 0.0);
-    std::vector<bool> is_named(n, false);
-    const char * const * const joints = arm_->model->joint_names;
-    for (std::size_t i = 0; i < n; ++i) {
-      const auto joint =
-        static_cast<std::size_t>(std::find(joints, joints + n, names[i]) - joints);
+    std::fill_n(setpoint.begin(), n, kUnnamed);
+    const std::vector<std::string> & joints = arm_->joints.names;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto joint = static_cast<std::size_t>(
+        std::find(joints.begin(), joints.end(), names[i]) - joints.begin());
       if (joint == n) { return "a joint is not the arm's"; }
-      if (is_named[joint]) { return "a joint is named twice"; }
-      is_named[joint] = true;
+      if (setpoint[joint] != kUnnamed) { return "a joint is named twice"; }
       setpoint[joint] = positions[i];
       if (!velocities.empty()) { setpoint[n + joint] = velocities[i]; }
       if (!accelerations.empty()) { setpoint[2 * n + joint] = accelerations[i]; }
@@ -339,32 +339,20 @@ public:
     return "";
   }
 
-  // Let the tip of a Cartesian impedance go to a pose in a frame; orientation: x, y, z, w.
+  // Let the tip of a Cartesian impedance go to a pose in a frame; orientation: x, y, z, w. What the
+  // state of the arm refuses is said by take_refused_target.
   std::string set_target_pose(
     const std::string & frame, const Three & position, const std::array<double, 4> & orientation)
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return kNotConfigured; }
-    const std::string wrong = wrong_frame("", frame);
-    if (!wrong.empty()) { return wrong; }
-    if (arm_->asked.mode != Mode::cartesian_impedance) {
-      return wrong_mode("cartesian_impedance");
+    TipRequest<robodyn::Pose> request;
+    std::string wrong = wrong_frame(frame, request.is_relative);
+    if (wrong.empty()) {
+      wrong = words(robodyn::take_pose(position, orientation, request.value));
     }
-    const auto [x, y, z, w] = orientation;
-    const double length = std::hypot(std::hypot(x, y), std::hypot(z, w));
-    if (!are_finite(position)) { return "position; allowed: finite numbers"; }
-    if (!(std::fabs(length - 1.0) <= robodyn::kQuaternionTolerance)) {
-      return "orientation of length " + std::to_string(length) + "; allowed: 1, within 0.001";
-    }
-    const double reach =
-      robodyn::reach_of(robodyn::core_model(*arm_->model), arm_->asked.wrench_point);
-    if (!robodyn::is_within(reach, position)) {
-      const double distance = std::hypot(position[0], position[1], position[2]);
-      return "distance from the base link: " + std::to_string(distance) +
-             " m; allowed: at most " + std::to_string(reach) + " m, the reach of the arm";
-    }
-    arm_->new_target.put({position, {w / length, {x / length, y / length, z / length}}});
-    return "";
+    if (wrong.empty()) { arm_->new_target.put(request); }
+    return wrong;
   }
 
   // Add a wrench at the tip of an impedance, in a frame, for state_timeout.
@@ -372,30 +360,15 @@ public:
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return kNotConfigured; }
-    const std::string wrong = wrong_frame("", frame);
-    if (!wrong.empty()) { return wrong; }
-    const Settings & asked = arm_->asked;
-    if (asked.mode != Mode::joint_impedance && asked.mode != Mode::cartesian_impedance) {
-      return wrong_mode("joint_impedance, cartesian_impedance");
-    }
-    if (!are_finite(wrench)) { return "wrench; allowed: finite numbers"; }
-    const robodyn::WrenchLimits largest{
-      asked.impedance.largest_force, asked.impedance.largest_moment};
-    switch (largest.part_beyond(wrench)) {
-      case 0:
-        return "force; allowed: at most impedance.largest_force = " +
-               std::to_string(largest.force);
-      case 1:
-        return "moment; allowed: at most impedance.largest_moment = " +
-               std::to_string(largest.moment);
-      default:
-        arm_->new_wrench.put(wrench);
-        return "";
-    }
+    TipRequest<Six> request{wrench, false};
+    const std::string wrong = wrong_frame(frame, request.is_relative);
+    if (wrong.empty()) { arm_->new_wrench.put(request); }
+    return wrong;
   }
 
 private:
   static constexpr char kNotConfigured[] = "the controller is not configured";
+  static constexpr double kUnnamed = robodyn::kInfinity;  // position of a joint that is to stay
 
   // The state from configure to cleanup.
   struct Arm
@@ -408,6 +381,9 @@ private:
       pipeline(robodyn::core_model(*model), first_load(*model).data(), settings),
       watch(*model, robodyn::core_model(*model), first_load(*model).data(), settings),
       asked(settings),
+      joints{
+        std::vector<std::string>(model->joint_names, model->joint_names + n),
+        std::vector<bool>(model->is_prismatic, model->is_prismatic + n)},
       applied(n),
       scale(scales),
       setpoint(3 * n, kNaN),
@@ -422,7 +398,8 @@ private:
     CommandPipeline pipeline;
     ContactWatch watch;
     Settings asked;  // the latest, perhaps before the loop has taken it
-    Vector applied;  // the command that acts since the last cycle
+    const robodyn::Joints joints;
+    Vector applied;                                 // the command that acts since the last cycle
     bool has_applied = false, is_watching = false;  // since activation, in the last cycle
     const Vector scale;
     Vector setpoint;
@@ -430,29 +407,33 @@ private:
     std::vector<double> gravity;
     Mailbox<Settings> changes;
     Mailbox<Vector> load, new_setpoint;
-    Mailbox<robodyn::Pose> new_target;
-    Mailbox<Six> new_wrench;
+    Fault overload;  // for which the last load was refused
+    Mailbox<TipRequest<robodyn::Pose>> new_target;
+    Mailbox<TipRequest<Six>> new_wrench;
   };
 
-  // Return why a frame is refused; empty: it is the base link's.
-  std::string wrong_frame(const std::string & of, const std::string & frame) const
+  // Return why the frame of a target is refused; empty: it is the base link's or the tip's.
+  std::string wrong_frame(const std::string & frame, bool & is_relative) const
   {
-    const std::string base = arm_->model->base_link;
-    if (frame.empty() || frame == base) { return ""; }
-    return of + "frame_id '" + frame + "'; allowed: the base link '" + base + "', or empty";
+    const std::string base = arm_->model->base_link, tip = arm_->model->tip_links[0];
+    is_relative = frame == tip;
+    if (is_relative || frame.empty() || frame == base) { return ""; }
+    return "frame_id: '" + frame + "'; allowed: one of '', '" + tip + "', '" + base + "'";
   }
 
-  std::string wrong_mode(const std::string & allowed) const
+  std::string words(const Fault & fault) const
   {
-    const auto mode = static_cast<std::size_t>(arm_->asked.mode);
-    return "mode " + std::string(robodyn::kModeNames[mode]) + "; allowed: " + allowed;
+    return robodyn::words_of(fault, arm_->joints, arm_->asked).text();
   }
 
-  template <typename Values>
-  static bool are_finite(const Values & values)
+  static Fault taken(Mailbox<Fault> & mailbox)
   {
-    return std::all_of(
-      values.begin(), values.end(), [](double value) { return std::isfinite(value); });
+    Fault found;
+    mailbox.take([&found](const Fault & fault) {
+      found = fault;
+      return true;
+    });
+    return found;
   }
 
   std::string change_load(const robodyn_payload & payload, const std::vector<double> & gravity)
@@ -470,9 +451,7 @@ private:
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    if (arm_->load.is_taken(number) && !arm_->load.result()) {
-      return "gravity would be beyond the effort limits where the arm is";
-    }
+    if (arm_->load.is_taken(number) && !arm_->load.result()) { return words(arm_->overload); }
     arm_->payload = payload;
     arm_->gravity = gravity;
     return "";
@@ -487,7 +466,8 @@ private:
       return true;
     });
     arm.load.take([&arm](const Vector & load) {
-      if (arm.pipeline.overload(load.data()).cause != robodyn::Cause::none) { return false; }
+      arm.overload = arm.pipeline.overload(load.data());
+      if (arm.overload) { return false; }
       arm.pipeline.change_load(load.data());
       arm.watch.change_load(load.data());
       return true;
@@ -501,18 +481,31 @@ private:
     }
   }
 
+  // Have the joints that a setpoint does not name stay at the reference, or where they are.
+  void keep_unnamed_joints()
+  {
+    Arm & arm = *arm_;
+    const robodyn::PipelineState & state = arm.pipeline.state();
+    const bool is_following = arm.pipeline.following() != robodyn::Following::none;
+    for (std::size_t i = 0; i < arm.n; ++i) {
+      if (arm.setpoint[i] != kUnnamed) { continue; }
+      arm.setpoint[i] = is_following ? arm.pipeline.desired().position[i] : state.position[i];
+    }
+  }
+
   // Pass the tip's target and the wrench on.
   void take_target_and_wrench()
   {
-    const auto is_taken = [](TargetRefusal refusal, std::atomic<TargetRefusal> & refused) {
-      if (refusal != TargetRefusal::none) { refused = refusal; }
-      return refusal == TargetRefusal::none;
+    const auto is_taken = [](const Fault & refusal, Mailbox<Fault> & refused) {
+      if (refusal) { refused.put(refusal); }
+      return !refusal;
     };
-    arm_->new_target.take([this, &is_taken](const robodyn::Pose & target) {
-      return is_taken(arm_->pipeline.aim_tip(target), refused_target_);
+    arm_->new_target.take([this, &is_taken](const TipRequest<robodyn::Pose> & target) {
+      return is_taken(arm_->pipeline.aim_tip(target.value, target.is_relative), refused_target_);
     });
-    arm_->new_wrench.take([this, &is_taken](const Six & wrench) {
-      return is_taken(arm_->pipeline.add_wrench(wrench, now_), refused_wrench_);
+    arm_->new_wrench.take([this, &is_taken](const TipRequest<Six> & wrench) {
+      return is_taken(
+        arm_->pipeline.add_wrench(wrench.value, now_, wrench.is_relative), refused_wrench_);
     });
   }
 
@@ -565,11 +558,9 @@ private:
   bool has_setpoint_ = false, is_setpoint_at_rest_ = false;
   robodyn::ContactEvent contact_event_ = robodyn::ContactEvent::none;
   std::uint64_t reported_changes_ = 0, reported_drops_ = 0;
-  Mailbox<robodyn::Fault> faults_;
+  Mailbox<Fault> faults_, refused_setpoint_, refused_target_, refused_wrench_;  // from the loop
   std::atomic<bool> is_active_{false}, is_enabled_{true}, is_watched_{false},
     is_cancelled_{false};
-  std::atomic<TargetRefusal> refused_target_{TargetRefusal::none};
-  std::atomic<TargetRefusal> refused_wrench_{TargetRefusal::none};
   std::mutex changing_;  // guards arm_ and put() of its mailboxes; the loop takes no lock
 };
 

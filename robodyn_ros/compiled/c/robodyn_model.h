@@ -127,8 +127,12 @@ static inline robodyn_refusal robodyn_check_load(
 {
   const robodyn_refusal none = {NULL, NULL, 0.0, 0.0, ""};
   const robodyn_refusal no_body = {
-    "payload", NULL, 0.0, 0.0, "finite numbers, an inertia that a body of this mass has"};
+    "payload", NULL, 0.0, 0.0, "an inertia that a body of this mass has"};
   const double strength = hypot(hypot(gravity[0], gravity[1]), gravity[2]);
+  if (!isfinite(gravity[0] + gravity[1] + gravity[2])) {
+    const robodyn_refusal refusal = {"gravity", NULL, 0.0, 0.0, "finite numbers"};
+    return refusal;
+  }
   if (!(strength <= ROBODYN_STRONGEST_GRAVITY)) {
     const robodyn_refusal refusal = {
       "gravity strength", "m/s^2", strength, ROBODYN_STRONGEST_GRAVITY, ""};
@@ -142,11 +146,15 @@ static inline robodyn_refusal robodyn_check_load(
     sum += J[k];
     size = fmax(size, fabs(J[k]));
   }
+  if (!isfinite(sum)) {
+    const robodyn_refusal refusal = {"payload", NULL, 0.0, 0.0, "finite numbers"};
+    return refusal;
+  }
   if (!(m <= heaviest)) {
     const robodyn_refusal refusal = {"payload mass", "kg", m, heaviest, ""};
     return refusal;
   }
-  if (!isfinite(sum) || m < 0.0) return no_body;
+  if (m < 0.0) return no_body;
   robodyn_principal_moments(J, moments);
   if (m > 0.0 && !(moments[2] <= largest * largest * m)) {
     const robodyn_refusal refusal = {

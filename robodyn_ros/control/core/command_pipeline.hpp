@@ -225,48 +225,83 @@ public:
     is_load_new_ = true;
   }
 
-  // Let the tip of an impedance go to a pose of its own, beside the joints' reference. It is held
-  // until another one, or until the joints' reference is a new one or moves. Return why it is
-  // refused.
-  TargetRefusal aim_tip(const Pose & target)
+  // Let the tip of an impedance go to a pose of its own, beside the joints' reference; relative: in
+  // the frame of the tip's reference. It is held until another one, or until the joints' reference
+  // is a new one. Return why it is refused.
+  Fault aim_tip(const Pose & given, bool is_relative = false)
   {
-    const TargetRefusal refusal = target_refusal(true);
-    if (refusal != TargetRefusal::none) { return refusal; }
-    if (!is_within(reach(), target.position)) { return TargetRefusal::reach; }
-    if (!state_.law.latest().impedance.at_tip()) { return TargetRefusal::no_spring; }
+    if (const Fault refusal = target_refusal(true)) { return refusal; }
+    const Pose target = in_base(given, is_relative);
+    if (const Fault refusal = reach_refusal(target)) { return refusal; }
+    if (!state_.law.latest().impedance.at_tip()) { return {Cause::no_spring}; }
     state_.parts.tip().aim(target);
-    return TargetRefusal::none;
+    return {};
   }
 
-  // Add a wrench at the tip, in base axes [N, N m], in an impedance; it fades in, and is gone
-  // state_timeout after this steady time [s], or when the arm is braked or stopped, or touches
-  // something. Return why it is refused.
-  TargetRefusal add_wrench(const Six & wrench, double now)
+  // Return a pose in the base link's frame that is given there, or in that of the tip's reference.
+  Pose in_base(const Pose & given, bool is_relative) const
   {
-    const TargetRefusal refusal = target_refusal(false);
-    if (refusal == TargetRefusal::none) {
-      state_.parts.tip().add_wrench(wrench);
-      wrench_time_ = now;
+    return is_relative ? given.after(tip_reference()) : given;
+  }
+
+  // Where the tip of an impedance shall be, in the base link's frame.
+  const Pose & tip_reference() const { return state_.parts.tip().latest(); }
+
+  // Why a pose in the base link's frame is beyond the reach of the arm.
+  Fault reach_refusal(const Pose & target) const
+  {
+    const Three & at = target.position;
+    if (is_within(reach(), at)) { return {}; }
+    return {Cause::reach, -1, std::hypot(at[0], at[1], at[2]), reach()};
+  }
+
+  // Add a wrench at the tip, in base axes [N, N m], or in those of the tip's reference, in an
+  // impedance; it fades in, and is gone state_timeout after this steady time [s], or when the arm is
+  // braked or stopped, or touches something. Return why it is refused.
+  Fault add_wrench(const Six & given, double now, bool is_relative = false)
+  {
+    const auto & impedance = state_.settings.impedance;
+    const Fault wrong = refusal_of(given, impedance.largest_force, impedance.largest_moment);
+    if (wrong) { return wrong; }
+    if (const Fault refusal = target_refusal(false)) { return refusal; }
+    Six wrench = given;
+    if (is_relative) {
+      const Turn & axes = tip_reference().turn;
+      const Three force = axes.apply({given[0], given[1], given[2]});
+      const Three moment = axes.apply({given[3], given[4], given[5]});
+      std::copy(force.begin(), force.end(), wrench.begin());
+      std::copy(moment.begin(), moment.end(), wrench.begin() + 3);
     }
-    return refusal;
+    state_.parts.tip().add_wrench(wrench);
+    wrench_time_ = now;
+    return {};
   }
 
   // Why no target of the tip is taken at present, whatever it is; poses need other springs than
   // wrenches.
-  TargetRefusal target_refusal(bool is_pose) const
+  Fault target_refusal(bool is_pose) const
   {
-    if (!is_enabled_ || is_stopping_) { return TargetRefusal::inactive; }
+    if (!is_enabled_ || is_stopping_) { return {Cause::inactive}; }
     const bool is_soft = mode() == Mode::joint_impedance && !is_pose;
-    if (!is_soft && mode() != Mode::cartesian_impedance) { return TargetRefusal::mode; }
-    if (state_.fault.cause != Cause::none) { return TargetRefusal::fault; }
+    if (!is_soft && mode() != Mode::cartesian_impedance) {
+      return {is_pose ? Cause::mode_without_tip : Cause::mode_without_springs};
+    }
+    if (state_.fault) { return {Cause::unacknowledged}; }
     const bool is_followed = state_.has_state && !is_stale_ && follower_.has_reference();
-    return is_followed ? TargetRefusal::none : TargetRefusal::not_followed;
+    return {is_followed ? Cause::none : Cause::not_followed};
   }
 
   // Farthest from the base link's origin that a target of the tip may be [m].
   double reach() const
   {
     return reach_of(state_.model.model(), state_.law.latest().wrench_point);
+  }
+
+  // Why no trajectory is followed at present, whatever it is.
+  Fault reference_refusal() const
+  {
+    if (!is_enabled_ || is_stopping_) { return {Cause::inactive}; }
+    return {state_.law.latest().follows() ? Cause::none : Cause::no_following_mode};
   }
 
   // Follow a motion from now on; not for the real-time loop. The caller planned it from the

@@ -24,6 +24,7 @@
 #include "contact.hpp"
 #include "path_timing.hpp"
 #include "tip_wrench.hpp"
+#include "words.hpp"
 
 #ifndef ROBODYN_SOURCES
 #error "setup.py defines the digest of the sources"
@@ -37,6 +38,17 @@ namespace
 
 using Array = py::array_t<double, py::array::c_style | py::array::forcecast>;
 using Numbers = const double *;
+using Quaternion = std::array<double, 4>;  // x, y, z, w
+
+rd::Turn turn_of(const Quaternion & xyzw)
+{
+  return {xyzw[3], {xyzw[0], xyzw[1], xyzw[2]}};
+}
+
+Quaternion quaternion_of(const rd::Pose & pose)
+{
+  return {pose.turn.v[0], pose.turn.v[1], pose.turn.v[2], pose.turn.w};
+}
 
 constexpr const char * kModel = "robodyn_ros.model";  // of a capsule of the wrapper
 
@@ -663,7 +675,6 @@ PYBIND11_MODULE(core_module, module)
   module.attr("RATE_RESERVE") = rd::kRateReserve;
   module.attr("LARGEST_KD_T") = rd::kLargestKdT;
   module.attr("LARGEST_ROOT_KP_T") = rd::kLargestRootKpT;
-  module.attr("QUATERNION_TOLERANCE") = rd::kQuaternionTolerance;
   module.attr("STANDSTILL") = rd::kStandstill;
   module.attr("DEVIATIONS") = rd::kDeviations;
   module.attr("UNKNOWN_DEVIATION") = rd::kUnknownDeviation;
@@ -703,14 +714,6 @@ PYBIND11_MODULE(core_module, module)
     .value("overload", rd::Refusal::overload)
     .value("not_finite", rd::Refusal::not_finite)
     .value("contradicting", rd::Refusal::contradicting);
-  py::enum_<rd::TargetRefusal>(module, "TargetRefusal")
-    .value("none", rd::TargetRefusal::none)
-    .value("inactive", rd::TargetRefusal::inactive)
-    .value("mode", rd::TargetRefusal::mode)
-    .value("fault", rd::TargetRefusal::fault)
-    .value("not_followed", rd::TargetRefusal::not_followed)
-    .value("reach", rd::TargetRefusal::reach)
-    .value("no_spring", rd::TargetRefusal::no_spring);
   py::class_<rd::Fault>(module, "Fault")
     .def_readonly("cause", &rd::Fault::cause)
     .def_readonly("joint", &rd::Fault::joint)
@@ -814,11 +817,20 @@ PYBIND11_MODULE(core_module, module)
   module.def(
     "torque_rate_limits", &rd::torque_rate_limits, py::arg("given"), py::arg("effort_limits"));
   module.def(
-    "part_beyond",
-    [](const rd::Six & wrench, const std::array<double, 2> & largest) {
-      return rd::WrenchLimits{largest[0], largest[1]}.part_beyond(wrench);
+    "take_pose",
+    [](const rd::Three & position, const Quaternion & xyzw) {
+      rd::Pose pose;
+      const rd::Fault refusal = rd::take_pose(position, xyzw, pose);
+      return py::make_tuple(refusal, position, quaternion_of(pose));
     },
-    py::arg("wrench"), py::arg("largest"));
+    py::arg("position"), py::arg("xyzw"));
+  module.def(
+    "words",
+    [](const rd::Fault & fault) {
+      const rd::Words words = rd::words_of(fault, {}, {});
+      return std::make_pair(words.is, words.allowed);
+    },
+    py::arg("fault"));
   module.def(
     "tip_wrench", &tip_wrench, py::arg("pose"), py::arg("jacobian"), py::arg("point"),
     py::arg("torque"), py::arg("deviation"));
@@ -847,32 +859,47 @@ PYBIND11_MODULE(core_module, module)
     .def("cancel", &Pipeline::call<&Core::cancel>)
     .def(
       "aim_tip",
-      [](Pipeline & self, const rd::Three & position, const std::array<double, 4> & xyzw) {
-        return self.core().aim_tip({position, {xyzw[3], {xyzw[0], xyzw[1], xyzw[2]}}});
+      [](Pipeline & self, const rd::Three & position, const Quaternion & xyzw, bool is_relative) {
+        rd::Pose pose;
+        const rd::Fault refusal = rd::take_pose(position, xyzw, pose);
+        return refusal ? refusal : self.core().aim_tip(pose, is_relative);
       },
-      py::arg("position"), py::arg("xyzw"))
+      py::arg("position"), py::arg("xyzw"), py::arg("is_relative") = false)
     .def(
       "add_wrench",
-      [](Pipeline & self, const rd::Six & wrench, double now) {
-        return self.core().add_wrench(wrench, now);
+      [](Pipeline & self, const rd::Six & wrench, double now, bool is_relative) {
+        return self.core().add_wrench(wrench, now, is_relative);
       },
-      py::arg("wrench"), py::arg("now"))
+      py::arg("wrench"), py::arg("now"), py::arg("is_relative") = false)
     .def(
       "target_refusal",
       [](Pipeline & self, bool is_pose) { return self.core().target_refusal(is_pose); },
       py::arg("is_pose"))
-    .def_property_readonly("reach", [](Pipeline & self) { return self.core().reach(); })
+    .def_property_readonly(
+      "reference_refusal", [](Pipeline & self) { return self.core().reference_refusal(); })
     .def(
-      "is_within_reach",
-      [](Pipeline & self, const rd::Three & position) {
-        return rd::is_within(self.core().reach(), position);
-      })
+      "pose_in_base",
+      [](Pipeline & self, const rd::Three & position, const Quaternion & xyzw, bool is_relative) {
+        const rd::Pose pose = self.core().in_base({position, turn_of(xyzw)}, is_relative);
+        return py::make_tuple(
+          self.core().reach_refusal(pose), pose.position, quaternion_of(pose));
+      },
+      py::arg("position"), py::arg("xyzw"), py::arg("is_relative"))
+    .def(
+      "words",
+      [](
+        Pipeline & self, const rd::Fault & fault, const std::vector<std::string> & names,
+        const std::vector<bool> & slide) {
+        const rd::Words words = rd::words_of(fault, {names, slide}, self.core().state().settings);
+        return std::make_pair(words.is, words.allowed);
+      },
+      py::arg("fault"), py::arg("joint_names"), py::arg("slide"))
+    .def_property_readonly("reach", [](Pipeline & self) { return self.core().reach(); })
     .def_property_readonly(
       "tip_reference",
       [](Pipeline & self) {
-        const rd::Pose & pose = self.core().state().parts.tip().latest();
-        return py::make_tuple(
-          pose.position, std::array{pose.turn.v[0], pose.turn.v[1], pose.turn.v[2], pose.turn.w});
+        const rd::Pose & pose = self.core().tip_reference();
+        return py::make_tuple(pose.position, quaternion_of(pose));
       })
     .def_property_readonly(
       "has_tip_target",

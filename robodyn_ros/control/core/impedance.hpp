@@ -34,21 +34,6 @@ namespace robodyn
 using Three = std::array<double, 3>;
 using Six = std::array<double, 6>;
 
-// The largest force and moment that may be added at the tip [N], [N m].
-struct WrenchLimits
-{
-  double force = 0.0, moment = 0.0;
-
-  // Return which part of a wrench is beyond its limit: 0, its force, or 1, its moment; 2: none is.
-  std::size_t part_beyond(const Six & wrench) const
-  {
-    const auto size = [&wrench](std::size_t k) {
-      return std::hypot(wrench[k], wrench[k + 1], wrench[k + 2]);
-    };
-    return !(size(0) <= force) ? 0 : !(size(3) <= moment) ? 1 : 2;
-  }
-};
-
 inline Three cross(const Three & a, const Three & b)
 {
   return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
@@ -141,7 +126,44 @@ struct Pose
   Turn turn;
 
   static Pose of(const double * pose) { return {{pose[3], pose[7], pose[11]}, Turn::of(pose)}; }
+
+  // This pose, given in the frame of another one, in that one's frame.
+  Pose after(const Pose & first) const
+  {
+    const Three away = first.turn.apply(position);
+    return {
+      {first.position[0] + away[0], first.position[1] + away[1], first.position[2] + away[2]},
+      first.turn.after(turn)};
+  }
 };
+
+// Take a pose of a request, with the quaternion x, y, z, w; return why it is refused.
+inline Fault take_pose(const Three & position, const std::array<double, 4> & xyzw, Pose & to)
+{
+  const auto [x, y, z, w] = xyzw;
+  const double norm = std::hypot(std::hypot(x, y), std::hypot(z, w));
+  double sum = norm;
+  for (const double each : position) { sum += std::fabs(each); }
+  if (!std::isfinite(sum)) { return {Cause::not_finite}; }
+  if (!(std::fabs(norm - 1.0) <= kQuaternionTolerance)) {
+    return {Cause::quaternion, -1, norm, kQuaternionTolerance};
+  }
+  to = {position, {w / norm, {x / norm, y / norm, z / norm}}};
+  return {};
+}
+
+// Return why a wrench of a request is refused [N, N m].
+inline Fault refusal_of(const Six & wrench, double largest_force, double largest_moment)
+{
+  const double force = std::hypot(wrench[0], wrench[1], wrench[2]);
+  const double moment = std::hypot(wrench[3], wrench[4], wrench[5]);
+  for (const double each : wrench) {
+    if (!std::isfinite(each)) { return {Cause::not_finite}; }
+  }
+  if (force > largest_force) { return {Cause::force, -1, force, largest_force}; }
+  if (moment > largest_moment) { return {Cause::moment, -1, moment, largest_moment}; }
+  return {};
+}
 
 // Stiffness and damping of a law; the torque of the springs is linear in them.
 struct ImpedanceCoefficients

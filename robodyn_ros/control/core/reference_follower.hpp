@@ -258,7 +258,7 @@ public:
   // position that is not finite is none, or with some velocities that are not; an acceleration or
   // effort that is not finite counts as zero. Positions that come in steps, all of their
   // velocities zero or not finite, are approached as a stream. Return whether the setpoint that is
-  // followed is a new one: the first, or at another position than the last.
+  // followed is a new reference: the first, or the first that moves after one that did not.
   bool take(const Setpoint & setpoint, double now, bool may_begin)
   {
     const bool was_followed = source_ == Source::setpoint;
@@ -279,10 +279,10 @@ public:
       newest_.effort[i] = finite(setpoint.effort);
     }
     if (was_followed) {
-      if (!is_within_limits(newest_) || !state_.is_near(newest_.position, asked_.position)) {
+      if (const Fault refusal = refusal_of(newest_, asked_.position)) {
         ++state_.counts.refused_references;
-        state_.set_fault({Cause::refused_reference});
-        drop_and_brake(state_.fault);
+        state_.set_fault(refusal);
+        drop_and_brake(refusal);
       }
     } else if (may_begin && !is_brake_due_) {  // a brake that is due comes first
       begin(now);
@@ -292,7 +292,9 @@ public:
     if (source_ == Source::setpoint) { approach(now, is_bare, is_new, was_followed); }
     setpoint_ = is_approaching_ ? scratch_ : newest_;
     setpoint_time_ = now;
-    return is_new && source_ == Source::setpoint;
+    const bool is_beginning = is_new && !(was_followed && was_new_);
+    was_new_ = is_new;
+    return is_beginning && source_ == Source::setpoint;
   }
 
   // Write the reference at a time [s] and return true; false: there is none. A setpoint is
@@ -478,13 +480,12 @@ private:
       begin_position_ = scratch_.position;
       begin_velocity_ = scratch_.velocity;
     }
-    const bool is_slow = state_.is_too_slow(1.0);
-    const bool is_near =
-      is_within_limits(newest_) && state_.is_near(newest_.position, begin_position_);
-    if (is_slow || !is_near) {
+    const Fault refusal =
+      state_.is_too_slow(1.0) ? state_.slowness() : refusal_of(newest_, begin_position_);
+    if (refusal) {
       if (!is_refusing_) {  // reported once, not in each cycle
         ++state_.counts.refused_references;
-        state_.set_fault(is_slow ? state_.slowness() : Fault{Cause::refused_reference});
+        state_.set_fault(refusal);
       }
       is_refusing_ = true;
       return;
@@ -524,22 +525,31 @@ private:
     is_approaching_ = true;
   }
 
-  // Whether a setpoint is within the limits, widened to where an arm outside of them starts.
-  bool is_within_limits(const ReferenceState & desired) const
+  // Return why a setpoint is refused: beyond the limits, widened to where an arm outside of them
+  // starts, or too far from a position.
+  Fault refusal_of(const ReferenceState & desired, const Vector & from) const
   {
     const Settings & settings = state_.settings;
     for (std::size_t i = 0; i < state_.n; ++i) {
-      const double p = desired.position[i], begin = begin_position_[i];
-      const double lower = std::min(settings.position_limits[2 * i], begin) - kRounding;
-      const double upper = std::max(settings.position_limits[2 * i + 1], begin) + kRounding;
+      const int joint = static_cast<int>(i);
+      const double p = desired.position[i], speed = std::fabs(desired.velocity[i]);
+      const double begin = begin_position_[i];
+      const double lower = settings.position_limits[2 * i];
+      const double upper = settings.position_limits[2 * i + 1];
       const double fastest =
         std::max(kSpeedTolerance * settings.velocity_limits[i], std::fabs(begin_velocity_[i]));
-      if (
-        p < lower || p > upper || std::fabs(desired.velocity[i]) > fastest * (1.0 + kRounding)) {
-        return false;
+      if (p < std::min(lower, begin) - kRounding || p > std::max(upper, begin) + kRounding) {
+        return {Cause::reference_position, joint, p, p < lower ? lower : upper};
+      }
+      if (speed > fastest * (1.0 + kRounding)) {
+        return {Cause::reference_velocity, joint, speed, settings.velocity_limits[i]};
+      }
+      const double step = std::fabs(state_.error(p, from[i], i));
+      if (!(step <= settings.max_reference_step)) {
+        return {Cause::far_reference, joint, step, settings.max_reference_step};
       }
     }
-    return true;
+    return {};
   }
 
   PipelineState & state_;
@@ -552,6 +562,7 @@ private:
   Vector begin_position_, begin_velocity_;
   bool is_brake_due_ = false, is_fading_ = false, is_approaching_ = false;
   bool is_refusing_ = false, is_refusing_at_rest_ = false;  // setpoints, since one was dropped
+  bool was_new_ = false;                                    // the last setpoint
   double setpoint_time_ = 0.0, faded_ = 0.0, fade_time_ = 0.0;
 };
 

@@ -205,6 +205,8 @@ inline Vector torque_rate_limits(const Vector & given, const Vector & effort_lim
 }
 
 // Why a reference was last dropped or refused, or commanding refused.
+
+// Why a reference was dropped, nothing is commanded, or a request is refused.
 enum class Cause : std::uint8_t {
   none,
   following_error,       // a joint is further from its reference than max_following_error
@@ -213,7 +215,9 @@ enum class Cause : std::uint8_t {
   overload,              // gravity is beyond an effort limit where the arm is
   unknown_velocity,      // velocities are not known while a reference is followed
   stale_state,           // no valid state for longer than state_timeout
-  refused_reference,     // a setpoint outside position or velocity limits, or too far a step
+  far_reference,         // a setpoint that begins, or steps, further than max_reference_step
+  reference_position,    // a setpoint beyond a position limit
+  reference_velocity,    // a setpoint beyond a velocity limit
   feedback_far_away,     // feedback would begin far from the reference
   impossible_position,   // a position so far beyond its limits that it is in another unit
   clock,                 // the states' stamps jumped, stopped or do not keep pace with time
@@ -222,6 +226,18 @@ enum class Cause : std::uint8_t {
   slow_states,           // at a rate [Hz] below what the gains need, the limit
   damping_adds_energy,   // damping is off: kinetic energy [J] grew over its minimum, the limit
   wrong_velocity,        // of a joint, not that of its positions; value: their ratio
+  // What follows refuses requests.
+  inactive,              // nothing is commanded, or commanding ends
+  mode_without_tip,      // it has no springs for a pose
+  mode_without_springs,  // nor for a wrench
+  unacknowledged,        // a fault that no reference and no cancellation has acknowledged
+  not_followed,          // there is no reference, or no fresh state
+  no_spring,             // the tip has no stiffness
+  not_finite,
+  quaternion,  // its norm is not 1
+  reach,       // a pose beyond what the arm can reach
+  force,
+  moment,
 };
 
 // In the order of Cause.
@@ -233,7 +249,9 @@ constexpr const char * kCauseNames[] = {
   "overload",
   "unknown_velocity",
   "stale_state",
-  "refused_reference",
+  "far_reference",
+  "reference_position",
+  "reference_velocity",
   "feedback_far_away",
   "impossible_position",
   "clock",
@@ -241,30 +259,31 @@ constexpr const char * kCauseNames[] = {
   "contact",
   "slow_states",
   "damping_adds_energy",
-  "wrong_velocity"};
+  "wrong_velocity",
+  "inactive",
+  "mode_without_tip",
+  "mode_without_springs",
+  "unacknowledged",
+  "not_followed",
+  "no_spring",
+  "not_finite",
+  "quaternion",
+  "reach",
+  "force",
+  "moment"};
 static_assert(
-  sizeof(kCauseNames) / sizeof(*kCauseNames) ==
-    static_cast<std::size_t>(Cause::wrong_velocity) + 1,
+  sizeof(kCauseNames) / sizeof(*kCauseNames) == static_cast<std::size_t>(Cause::moment) + 1,
   "one name for each cause");
 
+// Also the answer to a request; no cause: it is accepted.
 struct Fault
 {
   Cause cause = Cause::none;
   int joint = -1;  // in chain order; -1: none
   double value = kNaN, limit = kNaN;
 
+  explicit operator bool() const { return cause != Cause::none; }
   const char * name() const { return kCauseNames[static_cast<std::size_t>(cause)]; }
-};
-
-// Why a target of the tip, a pose or a wrench, is not taken.
-enum class TargetRefusal : std::uint8_t {
-  none,
-  inactive,      // nothing is commanded, or commanding ends
-  mode,          // it has no springs for such a target
-  fault,         // that no reference and no cancellation has acknowledged
-  not_followed,  // there is no reference, or no fresh state
-  reach,         // the pose is beyond what the arm can reach
-  no_spring,     // the tip has no stiffness
 };
 
 // Why the last state gave no command.

@@ -818,10 +818,11 @@ def test_trajectory_that_begins_long_after_it_came_says_when(rig, robot):
 @pytest.mark.longer
 @mistake(
     'a trajectory in mode gravity_compensation',
-    'trajectory rejected: the mode is gravity_compensation: set parameter mode to feedforward or '
-    'computed_torque or joint_impedance or cartesian_impedance',
-    'WARN: compensating gravity; a trajectory was rejected: the mode is gravity_compensation: set '
-    'parameter mode to feedforward or computed_torque or joint_impedance or cartesian_impedance',
+    'trajectory rejected: the mode is gravity_compensation, which follows none: set parameter '
+    'mode to feedforward, computed_torque, joint_impedance or cartesian_impedance',
+    'WARN: compensating gravity; a trajectory was rejected: the mode is gravity_compensation, '
+    'which follows none: set parameter mode to feedforward, computed_torque, joint_impedance or '
+    'cartesian_impedance',
 )
 def test_trajectory_in_gravity_compensation_names_the_parameter(rig, robot):
     rig.start(**robot)
@@ -909,7 +910,7 @@ def test_trajectory_while_the_node_is_not_active_is_told_of(rig, robot):
     trajectory_until_told(rig, POSITION)
     assert rig.transition('configure')
     rig.follow([POSITION], [2.0])
-    words = 'the node is not active: activate it (lifecycle), or call ~/enable'
+    words = 'nothing is commanded: activate the node or the controller, or call ~/enable'
     rig.until(lambda: words in rig.log and words in rig.report['message'])
 
 
