@@ -142,7 +142,7 @@ public:
     arm_->new_target.take(forget);
     arm_->new_wrench.take(forget);
     has_setpoint_ = false;
-    reported_changes_ = arm_->pipeline.state().fault_changes;
+    reported_changes_ = arm_->pipeline.state().faults.changes();
     reported_drops_ = arm_->pipeline.counts().dropped_references;
     arm_->watch.reset();
     arm_->has_applied = false;
@@ -534,14 +534,14 @@ private:
 
   void report_faults()
   {
-    const robodyn::PipelineState & state = arm_->pipeline.state();
-    if (state.counts.dropped_references != reported_drops_) {
-      reported_drops_ = state.counts.dropped_references;
-      faults_.put(state.last_drop);
+    const robodyn::FaultBook & faults = arm_->pipeline.state().faults;
+    if (faults.counts().dropped_references != reported_drops_) {
+      reported_drops_ = faults.counts().dropped_references;
+      faults_.put(faults.last_drop());
     }
-    if (state.fault_changes != reported_changes_) {
-      reported_changes_ = state.fault_changes;
-      if (state.newest_fault.cause != robodyn::Cause::none) { faults_.put(state.newest_fault); }
+    if (faults.changes() != reported_changes_) {
+      reported_changes_ = faults.changes();
+      if (faults.newest()) { faults_.put(faults.newest()); }
     }
   }
 

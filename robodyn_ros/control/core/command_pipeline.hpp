@@ -286,7 +286,7 @@ public:
     if (!is_soft && mode() != Mode::cartesian_impedance) {
       return {is_pose ? Cause::mode_without_tip : Cause::mode_without_springs};
     }
-    if (state_.fault) { return {Cause::unacknowledged}; }
+    if (state_.faults.first()) { return {Cause::unacknowledged}; }
     const bool is_followed = state_.has_state && !is_stale_ && follower_.has_reference();
     return {is_followed ? Cause::none : Cause::not_followed};
   }
@@ -368,7 +368,7 @@ public:
   {
     if (!is_enabled_ || action == ContactAction::report) { return; }
     const Fault why{Cause::contact};
-    state_.set_fault(why);
+    state_.faults.set(why);
     state_.parts.tip().add_wrench({});
     follower_.refuse_until_end();
     if (action == ContactAction::stop && state_.law.latest().yields()) {
@@ -480,9 +480,11 @@ public:
     }
     const bool is_led = follower_.take(setpoint, now.steady, may_follow(now.steady));
     if (is_led) { state_.parts.tip().release(); }
-    if (is_valid && !is_possible) { state_.keep_fault(impossible); }
+    if (is_valid && !is_possible) { state_.faults.keep(impossible); }
     if (is_valid && is_possible) {
-      if (state_.fault.cause == Cause::impossible_position) { state_.set_fault({}); }
+      if (state_.faults.first().cause == Cause::impossible_position) {
+        state_.faults.acknowledge();
+      }
       cycle(now.steady, false, now, nullptr);
     }
     return has_command_ || watchdog(now, false);
@@ -536,15 +538,15 @@ public:
   const PipelineState & state() const { return state_; }
   const ReferenceFollower & follower() const { return follower_; }
   const StampClock & clock() const { return clock_; }
-  const Counts & counts() const { return state_.counts; }
+  const Counts & counts() const { return state_.faults.counts(); }
   // Ratio of a joint's velocity to that of its positions, where it is wrong; NaN: it is not.
   const Vector & wrong_velocities() const { return velocity_check_.ratio(); }
   // Whether states come too seldom for gravity compensation; 10 % are jitter.
   bool is_slow() const { return state_.period * kGravityRate > 1.1; }
   bool is_contradicted() const { return agreement_.is_contradicted(); }
   Refusal refusal() const { return refusal_; }  // of the last state
-  const Fault & last_fault() const { return state_.fault; }
-  const Fault & last_drop() const { return state_.last_drop; }
+  const Fault & last_fault() const { return state_.faults.first(); }
+  const Fault & last_drop() const { return state_.faults.last_drop(); }
   Mode mode() const { return state_.law.mode(); }
   bool is_enabled() const { return is_enabled_; }
   bool is_stopping() const { return is_stopping_; }
@@ -650,7 +652,7 @@ private:
           elapsed_, middle_position_, middle_velocity_, has_desired_ ? &middle_ : nullptr,
           time + half, added, is_coasting_ ? &coasted_ : nullptr)) {
       refusal_ = Refusal::not_finite;
-      ++state_.counts.refused_torques;
+      state_.faults.count_refused_torque();
       return;
     }
     take_energy();
@@ -712,8 +714,8 @@ private:
     state_.parts.gravity(state_.law.latest(), state_.model, position_, gravity_);
     const Fault fault = overload(gravity_, state_.settings.effort_limits);
     if (fault.cause != Cause::none) {
-      state_.keep_fault(fault);
-      ++state_.counts.refused_torques;
+      state_.faults.keep(fault);
+      state_.faults.count_refused_torque();
       return false;
     }
     // Another node may have commanded since, or brakes hold the arm: the rate limit must not
@@ -834,11 +836,11 @@ private:
     if (elapsed < stamped && stamped <= state_.settings.state_timeout) { elapsed = stamped; }
     const Verdict verdict =
       plausibility_.verdict(position_, state_.position, elapsed, state_.settings);
-    state_.counts.implausible_states += verdict != Verdict::plausible;
+    if (verdict != Verdict::plausible) { state_.faults.count_implausible_state(); }
     if (verdict == Verdict::jump) { velocity_check_.restart_history(); }
     if (verdict == Verdict::jump && follower_.has_reference()) {
-      state_.set_fault({Cause::implausible_position});
-      follower_.drop_and_brake(state_.fault);
+      state_.faults.set({Cause::implausible_position});
+      follower_.drop_and_brake(state_.faults.first());
     }
     return verdict != Verdict::outlier;
   }
@@ -856,7 +858,7 @@ private:
     if (is_overspeed_ && !(is_braked && was_overspeed)) { follower_.drop(fault); }
     if (is_overspeed_ && is_soft && follower_.is_idle()) { follower_.request_brake(); }
     if (!is_overspeed_ || was_overspeed) { return false; }  // reported once, not in each cycle
-    state_.set_fault(fault);
+    state_.faults.set(fault);
     return !is_soft;
   }
 
@@ -866,7 +868,7 @@ private:
     const bool is_needed = follower_.has_reference() || follower_.is_brake_due();
     if (!is_needed || !state_.is_too_slow(kToleratedSlowness)) { return; }
     const Fault fault = state_.slowness();
-    state_.add_fault(fault);
+    state_.faults.add(fault);
     follower_.drop(fault);
     state_.law.switch_now(state_.damping());
   }
@@ -893,7 +895,7 @@ private:
     }
     const double energy = kinetic_energy();
     if (!damping_monitor_.adds_energy(energy, work)) { return; }
-    state_.add_fault({Cause::damping_adds_energy, -1, energy, damping_monitor_.least()});
+    state_.faults.add({Cause::damping_adds_energy, -1, energy, damping_monitor_.least()});
     state_.is_damping_off = true;
     state_.law.switch_now();
   }
@@ -929,7 +931,7 @@ private:
       position_, velocity_, time, has_stamp, now, state_.period, state_.settings);
     state_.lag = velocity_check_.lag();
     if (fault.cause == Cause::none) { return; }
-    state_.set_fault(fault);
+    state_.faults.set(fault);
     if (follower_.has_reference()) { follower_.drop_and_brake(fault); }
     // Energy that damping added by this wrong velocity is not due to the damping from now on.
     damping_monitor_.reset();
@@ -999,8 +1001,7 @@ private:
       fault = following_fault(is_clock_valid);
     }
     if (fault.cause != Cause::none) {
-      state_.counts.following_errors += fault.cause == Cause::following_error;
-      state_.set_fault(fault);
+      state_.faults.set(fault);
       follower_.drop_and_brake(fault);
       has_desired = false;
     }

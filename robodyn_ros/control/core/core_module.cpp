@@ -961,8 +961,7 @@ PYBIND11_MODULE(core_module, module)
       [](Pipeline & self) {
         const rd::PipelineState & state = self.core().state();
         std::vector<rd::Fault> faults;
-        for (const rd::Fault & fault :
-             {state.fault, state.other_faults[0], state.other_faults[1]}) {
+        for (const rd::Fault & fault : state.faults.all()) {
           if (fault.cause != rd::Cause::none) { faults.push_back(fault); }
         }
         return faults;
@@ -979,7 +978,7 @@ PYBIND11_MODULE(core_module, module)
       "wrong_velocities",
       [](Pipeline & self) { return array_of(self.core().wrong_velocities()); })
     .def_property_readonly(
-      "fault_changes", [](Pipeline & self) { return self.core().state().fault_changes; })
+      "fault_changes", [](Pipeline & self) { return self.core().state().faults.changes(); })
     .def_property_readonly("last_drop", [](Pipeline & self) { return self.core().last_drop(); })
     .def_property_readonly(
       "torque",

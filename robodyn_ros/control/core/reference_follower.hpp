@@ -36,13 +36,8 @@ struct PipelineState
   double steady = 0.0;      // s
   double period = kNaN;     // s, mean between states; NaN before the third since enabling
   double lag = 0.0;         // s, of velocities that had to be replaced
-  Fault fault;              // why a reference was last dropped, or commanding refused
-  std::array<Fault, 2> other_faults;  // further faults since
-  Fault newest_fault;                 // of these; none: they are acknowledged
-  Fault last_drop;                    // why a reference was last dropped without a request
-  bool is_damping_off = false;        // since enabling, a reference or a cancellation
-  Counts counts;
-  std::uint64_t fault_changes = 0;  // how often one began, or all were acknowledged
+  FaultBook faults;
+  bool is_damping_off = false;  // since enabling, a reference or a cancellation
 
   PipelineState(const Model & arm, const double * load, const Settings & given_settings)
   : n(arm.joints),
@@ -57,33 +52,6 @@ struct PipelineState
 
   // The damping to begin with [1/s].
   double damping() const { return is_damping_off ? 0.0 : settings.damping; }
-
-  void set_fault(const Fault & what)
-  {
-    fault = newest_fault = what;
-    other_faults = {};
-    ++fault_changes;
-  }
-
-  // Set a fault that may go on from cycle to cycle: it begins once.
-  void keep_fault(const Fault & what)
-  {
-    if (what.cause == fault.cause && what.joint == fault.joint) {
-      fault = what;
-    } else {
-      set_fault(what);
-    }
-  }
-
-  // Add a fault to those that are not acknowledged.
-  void add_fault(const Fault & what)
-  {
-    Fault & place = fault.cause == Cause::none           ? fault
-                  : other_faults[0].cause == Cause::none ? other_faults[0]
-                                                         : other_faults[1];
-    place = newest_fault = what;
-    ++fault_changes;
-  }
 
   // Whether the period of the states exceeds a multiple of the longest one for the gains, or
   // velocities are too late; an unknown period (NaN) does not.
@@ -101,7 +69,7 @@ struct PipelineState
   // Clear the faults: a request has acknowledged them.
   void acknowledge_faults()
   {
-    set_fault({});
+    faults.acknowledge();
     is_damping_off = false;
   }
 
@@ -280,8 +248,7 @@ public:
     }
     if (was_followed) {
       if (const Fault refusal = refusal_of(newest_, asked_.position)) {
-        ++state_.counts.refused_references;
-        state_.set_fault(refusal);
+        state_.faults.refuse_reference(refusal);
         drop_and_brake(refusal);
       }
     } else if (may_begin && !is_brake_due_) {  // a brake that is due comes first
@@ -366,8 +333,7 @@ public:
   {
     // A brake is the end of a reference that was counted when it ended.
     if (has_reference() && !is_braking()) {
-      ++state_.counts.dropped_references;
-      state_.last_drop = why;
+      state_.faults.drop(why);
       is_refusing_ = true;
     }
     clear();
@@ -484,8 +450,7 @@ private:
       state_.is_too_slow(1.0) ? state_.slowness() : refusal_of(newest_, begin_position_);
     if (refusal) {
       if (!is_refusing_) {  // reported once, not in each cycle
-        ++state_.counts.refused_references;
-        state_.set_fault(refusal);
+        state_.faults.refuse_reference(refusal);
       }
       is_refusing_ = true;
       return;

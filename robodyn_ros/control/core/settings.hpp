@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings of the command pipeline, and its faults: numbers only, messages are made elsewhere.
+// Settings of the command pipeline.
 #ifndef ROBODYN_ROS__CORE__SETTINGS_HPP_
 #define ROBODYN_ROS__CORE__SETTINGS_HPP_
 
@@ -10,19 +10,18 @@
 #include <cstdint>
 #include <cstring>
 #include <iterator>
-#include <limits>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
 #include <vector>
+
+#include "faults.hpp"
 
 namespace robodyn
 {
 
 using Vector = std::vector<double>;  // one number for each joint, in chain order, base to tip
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 // Of a limit of the torque's rate, what brakes and springs plan with; gravity and dampers need it, too.
 constexpr double kRateReserve = 0.5;
 
@@ -205,95 +204,6 @@ inline Vector torque_rate_limits(const Vector & given, const Vector & effort_lim
 }
 
 // Why a reference was last dropped or refused, or commanding refused.
-
-// Why a reference was dropped, nothing is commanded, or a request is refused.
-enum class Cause : std::uint8_t {
-  none,
-  following_error,       // a joint is further from its reference than max_following_error
-  implausible_position,  // a position changed faster than its joint can move
-  overspeed,             // a joint moves faster than kOverspeed times its velocity limit
-  overload,              // gravity is beyond an effort limit where the arm is
-  unknown_velocity,      // velocities are not known while a reference is followed
-  stale_state,           // no valid state for longer than state_timeout
-  far_reference,         // a setpoint that begins, or steps, further than max_reference_step
-  reference_position,    // a setpoint beyond a position limit
-  reference_velocity,    // a setpoint beyond a velocity limit
-  feedback_far_away,     // feedback would begin far from the reference
-  impossible_position,   // a position so far beyond its limits that it is in another unit
-  clock,                 // the states' stamps jumped, stopped or do not keep pace with time
-  no_following_mode,     // the new mode follows no reference
-  contact,               // a contact, and a reaction is set
-  slow_states,           // at a rate [Hz] below what the gains need, the limit
-  damping_adds_energy,   // damping is off: kinetic energy [J] grew over its minimum, the limit
-  wrong_velocity,        // of a joint, not that of its positions; value: their ratio
-  // What follows refuses requests.
-  inactive,              // nothing is commanded, or commanding ends
-  mode_without_tip,      // it has no springs for a pose
-  mode_without_springs,  // nor for a wrench
-  unacknowledged,        // a fault that no reference and no cancellation has acknowledged
-  not_followed,          // there is no reference, or no fresh state
-  no_spring,             // the tip has no stiffness
-  not_finite,
-  quaternion,  // its norm is not 1
-  reach,       // a pose beyond what the arm can reach
-  force,
-  moment,
-};
-
-// In the order of Cause.
-constexpr const char * kCauseNames[] = {
-  "none",
-  "following_error",
-  "implausible_position",
-  "overspeed",
-  "overload",
-  "unknown_velocity",
-  "stale_state",
-  "far_reference",
-  "reference_position",
-  "reference_velocity",
-  "feedback_far_away",
-  "impossible_position",
-  "clock",
-  "no_following_mode",
-  "contact",
-  "slow_states",
-  "damping_adds_energy",
-  "wrong_velocity",
-  "inactive",
-  "mode_without_tip",
-  "mode_without_springs",
-  "unacknowledged",
-  "not_followed",
-  "no_spring",
-  "not_finite",
-  "quaternion",
-  "reach",
-  "force",
-  "moment"};
-static_assert(
-  sizeof(kCauseNames) / sizeof(*kCauseNames) == static_cast<std::size_t>(Cause::moment) + 1,
-  "one name for each cause");
-
-// Also the answer to a request; no cause: it is accepted.
-struct Fault
-{
-  Cause cause = Cause::none;
-  int joint = -1;  // in chain order; -1: none
-  double value = kNaN, limit = kNaN;
-
-  explicit operator bool() const { return cause != Cause::none; }
-  const char * name() const { return kCauseNames[static_cast<std::size_t>(cause)]; }
-};
-
-// Why the last state gave no command.
-enum class Refusal : std::uint8_t { none, implausible, overload, not_finite, contradicting };
-
-struct Counts
-{
-  std::uint64_t refused_torques = 0, implausible_states = 0, following_errors = 0;
-  std::uint64_t dropped_references = 0, refused_references = 0;
-};
 
 // Saturate; NaN stays NaN.
 inline double clamped(double value, double lowest, double highest)
