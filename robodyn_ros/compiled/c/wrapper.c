@@ -24,6 +24,7 @@
 static const double zeros[WIDEST_OPTIONAL];
 
 static PyObject *wrong_shape, *singular_mass_matrix, *name_of_out;
+static PyArray_Descr * float64;
 
 /* A kernel with its run-time inputs: what a function of Python's carries. */
 typedef struct
@@ -66,8 +67,8 @@ ALWAYS_INLINE int is_result(PyObject * object, int dimensions, const npy_intp * 
 
 ALWAYS_INLINE PyObject * new_result(int dimensions, const npy_intp * shape)
 {
-  return PyArray_NewFromDescr(
-    &PyArray_Type, PyArray_DescrFromType(NPY_DOUBLE), dimensions, shape, NULL, NULL, 0, NULL);
+  Py_INCREF(float64);
+  return PyArray_NewFromDescr(&PyArray_Type, float64, dimensions, shape, NULL, NULL, 0, NULL);
 }
 
 RARE static PyObject * raise_error(
@@ -348,6 +349,19 @@ static PyObject * call_kernel(
 {
   const Kernel * kernel = ((Bound *)self)->kernel;
   const double * in[MAX_INPUTS];
+  if (
+    !names && count == kernel->inputs &&
+    kernel->results == 1) { /* most calls: the shortest way */
+    Py_ssize_t k = 0;
+    for (; k < count && is_plain(args[k], kernel->widths[k]); k++) in[k] = data_of(args[k]);
+    if (k < count) return general_call(kernel, self, args, count, names);
+    PyObject * made = new_result(kernel->result->dimensions, kernel->result->shape);
+    if (!made) return NULL;
+    double * out = data_of(made);
+    if (kernel->one(parameters_of(self), in, &out)) return made;
+    Py_DECREF(made);
+    return raise_singular();
+  }
   int plain = count >= kernel->required && count <= kernel->inputs;
   for (int k = 0; plain && k < count; k++) {
     plain = is_plain(args[k], kernel->widths[k]);
@@ -484,6 +498,7 @@ PyMODINIT_FUNC PyInit_wrapper(void)
   wrong_shape = PyObject_GetAttrString(errors, "InvalidArgument");
   singular_mass_matrix = PyObject_GetAttrString(errors, "NoSolution");
   name_of_out = PyUnicode_InternFromString("out");
+  float64 = PyArray_DescrFromType(NPY_DOUBLE);
   Py_DECREF(errors);
   if (!wrong_shape || !singular_mass_matrix || !name_of_out) return NULL;
   return PyModule_Create(&definition);
