@@ -641,3 +641,12 @@ def test_a_silence_does_not_make_states_slow():
         arm.run(0.05, period=0.005)
         assert arm.pipeline.last_fault == ''
         assert arm.pipeline.reference_status in ('braking', 'holding')
+
+
+def test_a_velocity_that_is_zero_now_and_then_is_no_wrong_one():
+    # A driver that rounds, or loses one; the joint moves 4 mrad from state to state.
+    arm, speed = enabled(mode='gravity_compensation'), np.array([1.0, 0.0])
+    for k in range(500):
+        arm.now += 0.004
+        arm.receive(Q + 0.004 * k * speed, speed * (k % 25 > 0))
+        assert arm.pipeline.wrong_velocities == []
