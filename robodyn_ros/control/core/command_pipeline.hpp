@@ -28,10 +28,12 @@
 #include <utility>
 #include <vector>
 
+#include "midpoint.hpp"
 #include "model.hpp"
 #include "reference.hpp"
 #include "reference_follower.hpp"
 #include "settings.hpp"
+#include "spring_energy.hpp"
 #include "state_check.hpp"
 #include "torque.hpp"
 
@@ -42,54 +44,6 @@ namespace robodyn
 // torque held from state to state, the speed of a Panda without friction grows 1.3 times in a
 // second at 100 Hz, 2.6 times at 30 Hz.
 constexpr double kGravityRate = 100.0;
-
-// What springs get that wait for energy [W].
-constexpr double kTankPower = 1.0;
-
-// The energy [J] that springs may get which no motion of the reference and no hand gives them: where
-// they become stiffer, and where the posture's spring moves the arm. Dampers fill it up to its
-// size. Empty, springs become stiffer no further, and the posture waits; but not for ever: after
-// kLongestWait it gets kTankPower up to its reserve, until dampers have filled it.
-class EnergyTank
-{
-public:
-  double level() const { return level_; }
-  // The longest time until it has given an energy [s].
-  double longest(double energy) const
-  {
-    const double lacking = energy - level_;
-    return lacking > 0.0 ? std::max(kLongestWait - waited_, 0.0) + lacking / kTankPower : 0.0;
-  }
-  // A debt is possible: what springs need is known once they have it.
-  void add(double energy) { level_ = clamped(level_ + energy, -kSize, kSize); }
-  void reset() { *this = EnergyTank(); }
-
-  void advance(double elapsed)
-  {
-    if (level_ >= kSize) { waited_ = 0.0; }
-    if (level_ >= kReserve) { return; }
-    waited_ += elapsed;
-    if (waited_ > kLongestWait) { add(kTankPower * elapsed); }
-  }
-
-private:
-  static constexpr double kSize = 0.4, kReserve = 0.1;  // J
-  static constexpr double kLongestWait = 1.0;           // s
-  double level_ = kSize;
-  double waited_ = 0.0;  // s, below the reserve since it was full
-};
-
-// Springs that become stiffer, and wait for energy.
-struct Stiffening
-{
-  bool is_waiting;
-  double waited;   // s
-  double energy;   // J, that they need where the arm is
-  double longest;  // s, until they are in effect if the arm is bent no further
-  // s, if it goes back under a load f that stays: stiffness from K to K' then takes f (1/K - 1/K') f / 2,
-  // less than what is held now.
-  double going_back;
-};
 
 class CommandPipeline
 {
@@ -113,9 +67,6 @@ public:
     position_(n_),
     velocity_(n_),
     middle_(n_),
-    middle_position_(n_),
-    middle_velocity_(n_),
-    coasted_(n_),
     parts_(part::count * n_),
     fading_parts_(parts_.size()),
     torque_(n_),
@@ -189,7 +140,7 @@ public:
       follower_.drop_and_brake({Cause::feedback_far_away});
     }
     hold_softly();
-    if (state_.has_state) { pace_springs(); }
+    if (state_.has_state) { spring_energy_.pace(state_, follower_.has_reference(), period()); }
   }
 
   // Return the joint whose gravity torque would exceed its effort limit under another load,
@@ -553,16 +504,7 @@ public:
   bool is_stale() const { return is_stale_; }
   // The springs in effect: a transition may wait for energy.
   const ImpedanceCoefficients & springs() { return state_.law.at(0.0).impedance; }
-  Stiffening stiffening() const
-  {
-    const ActiveLaw & law = state_.law;
-    if (!state_.parts.impedance().is_active()) { return {}; }
-    const double least = law.left() * law.duration();
-    const double back = std::min(to_gain_, held_by_springs_);
-    return {
-      law.is_slowed(), springs_waited_, to_gain_, least + tank_.longest(to_gain_),
-      least + tank_.longest(back)};
-  }
+  Stiffening stiffening() const { return spring_energy_.stiffening(state_); }
   // Of the stiffness of the modes, the least that the rates of states and torques leave.
   double least_stiffness() const { return state_.parts.impedance().least_fraction(); }
   // Whether gravity is still held while states are stale (stale_hold_time).
@@ -586,8 +528,6 @@ private:
   // the mean period longer.
   static constexpr double kToleratedSlowness = 1.5;
   static constexpr double kPeriodWeight = 0.1;  // weight in the mean period
-  static constexpr double kFirstStep = 0.01;    // of a transition to springs
-  static constexpr int kTrials = 6;             // of a step of springs
 
   // Return the latest finite time: time never goes back.
   double monotonic(double now)
@@ -646,20 +586,22 @@ private:
     if (!has_extrapolated_) { hold_duration_ = kNaN; }
     has_extrapolated_ = is_load_new_ = false;
     has_desired_ = update_reference(time, !is_clock_invalid_, now.is_simulated());
-    balance_energy();
+    if (!is_stale_ && !follower_.is_fading()) {
+      spring_energy_.balance(state_, position_, elapsed_, middle_.reference.velocity, cut_);
+    }
     const double half = expect_middle(time);
     if (!evaluate(
-          elapsed_, middle_position_, middle_velocity_, has_desired_ ? &middle_ : nullptr,
-          time + half, added, is_coasting_ ? &coasted_ : nullptr)) {
+          elapsed_, middle_.position, middle_.velocity,
+          has_desired_ ? &middle_.reference : nullptr, time + half, added, middle_.coasted())) {
       refusal_ = Refusal::not_finite;
       state_.faults.count_refused_torque();
       return;
     }
-    take_energy();
+    spring_energy_.take(state_, elapsed_);
     has_damped_ = state_.law.is_damping();
     std::copy_n(&parts_[part::feedback * n_], n_, damping_torque_.begin());
     advance();
-    pace_springs();
+    spring_energy_.pace(state_, follower_.has_reference(), period());
     state_.position = position_;
     state_.velocity = velocity_;
     state_.time = time;
@@ -726,7 +668,7 @@ private:
     if (has_velocities(velocity_) && !is_at_rest(velocity_, kSettledSpeed)) {
       follower_.request_brake();
     }
-    tank_.reset();
+    spring_energy_.reset();
     hold_softly();
     return true;
   }
@@ -751,61 +693,6 @@ private:
     const TipSpeed speed{
       state_.settings.impedance.tip_speed, state_.settings.impedance.tip_turn_rate};
     tip.advance(elapsed_, state_.parts.tip_of_reference(), speed);
-  }
-
-  // Book the energy that damper and posture took since the last cycle: their torque, and what limits
-  // took of all torques, along the way since. The damper takes what the reference moves it, too.
-  void balance_energy()
-  {
-    const Impedance & springs = state_.parts.impedance();
-    if (!springs.is_active() || is_stale_ || follower_.is_fading()) { return; }
-    double taken = 0.0;
-    for (std::size_t i = 0; i < n_; ++i) {
-      const double way = state_.error(position_[i], state_.position[i], i);
-      taken += springs.damper()[i] * (elapsed_ * middle_.velocity[i] - way);
-      taken -= (springs.posture()[i] + cut_[i]) * way;
-    }
-    tank_.add(taken);
-  }
-
-  // Let springs that become stiffer take their energy from the tank.
-  void take_energy()
-  {
-    ActiveLaw & law = state_.law;
-    Impedance & springs = state_.parts.impedance();
-    if (!springs.is_active()) { return; }
-    tank_.advance(elapsed_);
-    springs_waited_ = law.is_slowed() ? springs_waited_ + elapsed_ : 0.0;
-    if (law.is_in_transition()) {
-      const double before = springs.energy(law.at(0.0).impedance);
-      const double after = springs.energy(law.at(elapsed_).impedance);
-      tank_.add(std::min(before - after, 0.0));
-    }
-  }
-
-  // Slow down the next step of a transition in which springs would take more energy than there is.
-  void pace_springs()
-  {
-    ActiveLaw & law = state_.law;
-    to_gain_ = 0.0;
-    if (!law.is_in_transition()) { return; }
-    Impedance & springs = state_.parts.impedance();
-    if (springs.is_active()) {
-      const double now = springs.energy(law.at(0.0).impedance), there = tank_.level();
-      held_by_springs_ = now;
-      to_gain_ = std::max(springs.energy(law.goal().impedance) - now, 0.0);
-      law.pace(1.0, period());
-      double step = law.step(period());
-      // Of springs that are slowed the energy is not linear in the step.
-      for (int k = 0; k < kTrials; ++k) {
-        const double gain = springs.energy(law.after(step).impedance) - now;
-        if (gain <= 0.0 || gain <= there) { break; }
-        step = k + 1 < kTrials ? step * std::max(there, 0.0) / gain : 0.0;
-      }
-      law.pace(step, period());
-    } else if (law.goal().yields() && follower_.has_reference()) {
-      law.pace(kFirstStep, period());  // how far they will be bent is not known yet
-    }
   }
 
   // Return the gravity torque furthest beyond its limit; none: all are within.
@@ -939,49 +826,20 @@ private:
     if (follower_.is_idle()) { state_.law.switch_now(state_.damping()); }
   }
 
-  // Write the state and the reference that are expected in the middle of the time until the next
-  // command, and return half of that time [s]: a torque that is held should be that of the middle.
-  //
-  // Along a reference the arm is expected to move as it does, with the errors of now, and the
-  // acceleration is the mean one until the next command: held so long, it gives the reference's
-  // velocity there. Of now, all would be late by half a period: an error of T / 2 times the jerk
-  // over kp, most of what a fast motion shows.
-  //
-  // Without a reference it is for gravity alone, and frequent states do not need it. A torque g(q)
-  // that is held for a time T accelerates a moving arm: near an upright equilibrium, q'' = w^2 q,
-  // its velocity grows by cosh(w T), about 1 + (w T)^2 / 2. With gravity at the middle of the
-  // motion, q + q' T / 2, the factor is cosh(w T) - sinh(w T) w T / 2, about 1 - (w T)^4 / 24: the
-  // velocity decreases slightly, up to w T = 2.4. The oscillation of a hanging arm does not grow
-  // either. An arm on springs does not move as its reference: where these are soft, it coasts, and
-  // gravity alone is that of coasted_.
+  // Write what is expected in the middle of the time until the next command, and return half of that
+  // time [s].
   double expect_middle(double time)
   {
-    middle_position_ = position_;
-    middle_velocity_ = velocity_;
-    if (has_desired_) { middle_ = desired_; }
-    is_coasting_ = false;
+    middle_.begin(position_, velocity_, has_desired_ ? &desired_ : nullptr);
     // An unknown duration (NaN) is ignored; without a period there is none.
     const double held = std::min(std::fmin(state_.period, hold_duration_), kLongestGap);
     if (std::isnan(state_.period) || !(held > 0.0)) { return 0.0; }
     if (has_desired_ && sample(time + held, previous_)) {
-      for (std::size_t i = 0; i < n_; ++i) {
-        const double way = 0.5 * (previous_.position[i] - desired_.position[i]);
-        const double change = 0.5 * (previous_.velocity[i] - desired_.velocity[i]);
-        middle_position_[i] += way;
-        middle_velocity_[i] += change;
-        middle_.position[i] += way;
-        middle_.velocity[i] += change;
-        middle_.acceleration[i] = 2.0 * change / held;
-        middle_.effort[i] = 0.5 * (desired_.effort[i] + previous_.effort[i]);
-      }
+      middle_.follow(desired_, previous_, held);
     }
-    const bool is_seldom =
-      is_ready() && state_.period > kQuickPeriod && has_velocities(velocity_);
-    is_coasting_ = is_seldom && has_desired_ && state_.law.latest().yields();
-    for (std::size_t i = 0; is_seldom && i < n_; ++i) {
-      coasted_[i] = position_[i] + 0.5 * held * velocity_[i];
+    if (is_ready() && state_.period > kQuickPeriod && has_velocities(velocity_)) {
+      middle_.coast(position_, velocity_, held, has_desired_, state_.law.latest().yields());
     }
-    if (is_seldom && !has_desired_) { middle_position_ = coasted_; }
     return 0.5 * held;
   }
 
@@ -1066,7 +924,7 @@ private:
     }
     const Vector & is_continuous = state_.settings.is_continuous;
     state_.parts.scale_release(release_fraction(velocity));
-    state_.parts.allow_posture(tank_.level(), state_.settings.torque_rate_limit);
+    state_.parts.allow_posture(spring_energy_.level(), state_.settings.torque_rate_limit);
     bool succeeded = state_.parts.compute(
       law, damping, period(), state_.model, is_continuous, position, velocity, desired, parts_,
       expected);
@@ -1298,15 +1156,11 @@ private:
   VelocityCheck velocity_check_;
   SoftJointLimits soft_limits_;
   TorqueLimiter limiter_;
-  EnergyTank tank_;
+  SpringEnergy spring_energy_;
   Motion stale_brake_;  // by the steady clock
   ReferenceState desired_, previous_;
   Vector position_, velocity_;  // of this cycle, or expected
-  // Expected in the middle of the time for which the command acts.
-  ReferenceState middle_;
-  Vector middle_position_, middle_velocity_;
-  Vector coasted_;  // position there of an arm that moves on as it moves
-  bool is_coasting_ = false;
+  Midpoint middle_;             // of the time for which the command acts
   Vector parts_, fading_parts_, torque_, gravity_, gravity_before_, held_;
   Vector cut_;   // what limits took of the torque of the last cycle
   Vector rest_;  // position of held_
@@ -1328,11 +1182,9 @@ private:
   bool is_load_new_ = false;                                 // since the last command
   double hold_duration_ =
     kNaN;  // s, that a state's command acts until an extrapolated one; NaN: there was none
-  double elapsed_ = 0.0;                          // s, since the last valid cycle
-  double springs_waited_ = 0.0;                   // s, for energy
-  double held_by_springs_ = 0.0, to_gain_ = 0.0;  // J, now and in the rest of a transition
-  double stale_since_ = 0.0;                      // s
-  double wrench_time_ = 0.0;                      // s, when the added wrench came
+  double elapsed_ = 0.0;      // s, since the last valid cycle
+  double stale_since_ = 0.0;  // s
+  double wrench_time_ = 0.0;  // s, when the added wrench came
 };
 
 }  // namespace robodyn
