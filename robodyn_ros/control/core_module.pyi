@@ -26,24 +26,7 @@ UNKNOWN_DEVIATION: float
 EXPECTED_FORCE: float
 EXPECTED_MOMENT: float
 
-class StateLayout:
-    size: int
-    def __init__(
-        self, begin: int, counts: tuple[int, int, int], gaps: tuple[int, int], /
-    ) -> None: ...
-    def read(
-        self, content: bytes, /
-    ) -> tuple[int, int, np.ndarray, np.ndarray, np.ndarray] | None: ...
-
 def largest_frequency(ratio: float) -> float: ...
-def valid_state(
-    position: ArrayLike,
-    velocity: ArrayLike,
-    effort: ArrayLike,
-    lowest: np.ndarray,
-    highest: np.ndarray,
-    /,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray | None] | None: ...
 
 class ContactAction(Enum):
     report = ...
@@ -92,6 +75,12 @@ class Cause(Enum):
     reach = ...
     force = ...
     moment = ...
+    message_size = ...
+    joint_count = ...
+    no_joint_state = ...
+    position_count = ...
+    velocity_count = ...
+    repeated_joint = ...
 
 class Refusal(Enum):
     none = ...
@@ -105,6 +94,52 @@ class Fault:
     joint: int
     value: float
     limit: float
+
+MOST_JOINTS: int
+LARGEST_MESSAGE: int
+
+def read_joint_state(
+    content: bytes,
+) -> tuple[int, int, tuple[str, ...], np.ndarray, np.ndarray, np.ndarray] | Fault: ...
+
+class JointStates:
+    TIME_CONSTANT: float
+    LONGEST_STEP: float
+    timeout: float
+    joint_names: tuple[str, ...]
+    is_complete: bool
+    has_begun: bool
+    received: float
+    stamp_age: float
+    stamp: tuple[int, int]
+    unusable: dict[int, float]
+    strangers: tuple[str, ...]
+    def __init__(
+        self,
+        joint_names: Sequence[str],
+        timeout: float,
+        is_continuous: ArrayLike,
+        lowest: ArrayLike,
+        highest: ArrayLike,
+        velocity_limits: ArrayLike,
+    ) -> None: ...
+    def forget(self) -> None: ...
+    def receive(
+        self,
+        names: Sequence[str],
+        position: ArrayLike,
+        velocity: ArrayLike,
+        *,
+        received: float,
+        stamp: float = 0.0,
+        age: float = 0.0,
+        effort: ArrayLike = (),
+    ) -> str | None: ...
+    def receive_bytes(self, content: bytes, received: float, clock: float) -> str | None: ...
+    def take(self) -> Any: ...
+    def stale_at(self, now: float, simulated: float) -> tuple[str, ...]: ...
+    def age(self, now: float) -> float: ...
+    def standstill_at(self, now: float, simulated: float) -> float: ...
 
 SETTINGS: tuple[str, ...]
 

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from robodyn_ros.control.control_stack import continuous_joints
-from robodyn_ros.control.joint_state_buffer import wrapped
 from robodyn_ros.control.reference import Reference
 from robodyn_ros.model import RobotModel
 
@@ -125,7 +124,8 @@ class SentReference:
     def _from_reference(self, position: np.ndarray) -> np.ndarray:
         assert self.reference is not None
         way = position - self.reference.sample(self._time).position
-        return np.where(self._continuous, wrapped(way), way)
+        wrapped = np.remainder(way + np.pi, 2.0 * np.pi) - np.pi
+        return np.where(self._continuous, wrapped, way)
 
     @property
     def _has_moved(self) -> bool:

@@ -2,16 +2,12 @@
 """
 Joint states from their bytes to the buffer; what cannot be read is counted and logged.
 
-They are read in a sixth of the time that rclpy takes, whatever their size.
-
 rclpy makes Python objects of all that a message holds, however much that is: 0.4 s for a million
-names, in which no cycle runs. Drivers send the same joints again and again: here what the messages
-of one driver have in common is compared with what was read before, and only numbers are taken out.
+names, in which no cycle runs. ``core/joint_states.hpp`` reads the bytes.
 """
 
 from __future__ import annotations
 
-import struct
 import time
 from collections.abc import Iterator, Sequence
 from itertools import islice
@@ -20,6 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from rclpy.lifecycle import LifecycleNode
 from rclpy.node import Node
+from rclpy.serialization import serialize_message
 from rclpy.subscription import Subscription
 from sensor_msgs.msg import JointState
 
@@ -30,16 +27,11 @@ from robodyn_ros.ros import cdr, graph
 from robodyn_ros.ros.qos import SENSOR
 from robodyn_ros.ros.rclpy_workarounds import message_of, waiting_messages
 
-LARGEST_SIZE = 200_000
-"""Of a message that is read [bytes]; two thousand joints take half of it."""
-
-MOST_JOINTS = 2000
+LARGEST_SIZE, MOST_JOINTS = core.LARGEST_MESSAGE, core.MOST_JOINTS
+"""Of a message that is read [bytes]; of its names."""
 
 NO_CLOCK = 'use_sim_time is set and /clock has not come: set it false, or start the clock'
 WARNING_PERIOD = 1.0  # between log entries that every message could cause [s]
-
-_STAMP_END = cdr.ENCODING + cdr.TIME.size
-_MOST_LAYOUTS = 8  # that are remembered: as many drivers report parts of an arm, or other devices
 
 
 class JointStateMessage(NamedTuple):
@@ -69,105 +61,42 @@ class JointStateMessage(NamedTuple):
         return self.sec + 1e-9 * self.nanosec
 
 
-class _Layout(NamedTuple):
+def read_joint_state(content: bytes) -> JointStateMessage:
     """
-    What the messages of one driver have in common.
+    Return what a serialised message says.
 
-    Parameters
-    ----------
-    head : bytes
-        From behind the stamp to the number of positions.
-    names : tuple of str
-        In it.
-    numbers : StateLayout
-        Where positions, velocities and efforts lie.
+    Raises
+    ------
+    MalformedData
+        A message of more bytes than ``LARGEST_SIZE`` or more joints than ``MOST_JOINTS``, or
+        bytes that are no such message.
     """
-
-    head: bytes
-    names: tuple[str, ...]
-    numbers: core.StateLayout
-
-
-class JointStateReader:
-    """Reads joint states, and remembers how they are laid out."""
-
-    def __init__(self) -> None:
-        self._layouts: list[_Layout] = []
-
-    def read(self, message: bytes) -> JointStateMessage:
-        """
-        Return what a serialised message says.
-
-        Raises
-        ------
-        MalformedData
-            A message of more bytes than ``LARGEST_SIZE`` or more joints than ``MOST_JOINTS``, or
-            bytes that are no such message.
-        """
-        if len(message) > LARGEST_SIZE:
-            raise MalformedData(
-                'message', Phrase(f'{len(message)} bytes'), f'at most {LARGEST_SIZE}'
-            )
-        try:
-            if message[:2] != cdr.LITTLE_ENDIAN:
-                return _converted(message_of(message, JointState))
-            for layout in self._layouts:
-                if message.startswith(layout.head, _STAMP_END):
-                    found = _read_numbers(message, layout)
-                    if found is not None:
-                        return found
-            layout = _layout(message[cdr.ENCODING :])
-        except struct.error as error:
-            raise MalformedData(
-                'message', Phrase(f'{len(message)} bytes'), 'a sensor_msgs/JointState'
-            ) from error
-        self._layouts = [layout, *self._layouts[: _MOST_LAYOUTS - 1]]
-        found = _read_numbers(message, layout)
-        assert found is not None
-        return found
+    found = core.read_joint_state(_plain(content))
+    if isinstance(found, core.Fault):
+        what, allowed = core.words(found)
+        raise MalformedData('message', Phrase(what.removeprefix('message: ')), allowed)
+    return JointStateMessage(*found)
 
 
-def _read_numbers(message: bytes, layout: _Layout) -> JointStateMessage | None:
-    """Return a message of this layout; None where it has other numbers of numbers."""
-    found = layout.numbers.read(message)
-    if found is None:
-        return None
-    sec, nanosec, position, velocity, effort = found
-    return JointStateMessage(sec, nanosec, layout.names, position, velocity, effort)
+def take_in(
+    joint_states: JointStateBuffer, content: bytes, now: float, clock: float
+) -> str | None:
+    """
+    Take a serialised message that came at a steady time [s], and return what is wrong with it.
+
+    The clock is that of its stamp [s]; NaN: how old the stamp is does not count.
+    """
+    try:
+        return joint_states.receive_bytes(_plain(content), now, clock)
+    except MalformedData as error:
+        return str(error)
 
 
-def _layout(data: bytes) -> _Layout:
-    """Return the layout of a message in plain CDR, little-endian, without its encoding."""
-    _, at = cdr.text(data, cdr.TIME.size)  # the frame
-    count, at = cdr.integer(data, at)
-    if count > MOST_JOINTS:
-        raise MalformedData('names', count, f'at most {MOST_JOINTS}')
-    names, at = cdr.texts(data, at, count)
-    positions, begin, end = cdr.numbers(data, at)
-    head = data[cdr.TIME.size : cdr.aligned(at) + cdr.INTEGER.size]
-    velocities, first, velocities_end = cdr.numbers(data, end)
-    gap = first - end - cdr.INTEGER.size
-    efforts, last, size = cdr.numbers(data, velocities_end)
-    last_gap = last - velocities_end - cdr.INTEGER.size
-    if size > len(data):
-        raise struct.error('the message ends too soon')
-    return _Layout(
-        head,
-        names,
-        core.StateLayout(cdr.ENCODING + begin, (positions, velocities, efforts), (gap, last_gap)),
-    )
-
-
-def _converted(message: JointState) -> JointStateMessage:
-    stamp = message.header.stamp
-    return JointStateMessage(
-        stamp.sec,
-        stamp.nanosec,
-        tuple(message.name),
-        message.position,
-        message.velocity,
-        message.effort,
-    )
+def _plain(content: bytes) -> bytes:
+    """Return a message in plain CDR, little-endian, as nearly every one is; else by rclpy."""
+    if content.startswith(cdr.LITTLE_ENDIAN) or len(content) > LARGEST_SIZE:
+        return content
+    return bytes(serialize_message(message_of(content, JointState)))
 
 
 class Malformed(Protocol):
@@ -195,33 +124,19 @@ class StateReception:
         self, node: LifecycleNode, joint_states: JointStateBuffer, counts: Malformed
     ) -> None:
         self._node, self._joint_states, self._counts = node, joint_states, counts
-        self._reader = JointStateReader()
 
-    def receive(self, content: bytes, now: float) -> JointStateMessage | None:
-        """Take a joint state that came at a steady time [s]; None: it cannot be read."""
+    def receive(self, content: bytes, now: float) -> None:
+        """Take a joint state that came at a steady time [s]; count and log one that is none."""
         joint_states = self._joint_states
-        try:
-            message = self._reader.read(content)
-        except MalformedData as error:
-            self._ignore(str(error))
-            return None
-        stamp = message.stamp
-        age = 0.0
-        if stamp > 0.0:
-            is_simulated = joint_states.elapsed.is_simulated
-            age = (ros_time(self._node) if is_simulated else time.time()) - stamp
-        fault = joint_states.receive(
-            message.names,
-            message.position,
-            message.velocity,
-            received=now,
-            stamp=stamp,
-            age=age,
-            effort=message.effort,
-        )
+        is_simulated = joint_states.elapsed.is_simulated
+        clock = ros_time(self._node) if is_simulated else time.time()
+        fault = take_in(joint_states, content, now, clock)
         if fault is not None:
-            self._ignore(fault)
-        return message
+            self._counts.malformed += 1
+            self._counts.last_malformed = fault
+            self._node.get_logger().warning(
+                f'joint state ignored: {fault}', throttle_duration_sec=WARNING_PERIOD
+            )
 
     @property
     def unheard(self) -> str:
@@ -243,14 +158,6 @@ class StateReception:
     def waiting(subscription: Subscription) -> Iterator[bytes]:
         """Take the joint states that wait, as bytes, but no more than the queue holds."""
         return islice(waiting_messages(subscription, JointState), SENSOR.depth)
-
-    def _ignore(self, fault: str) -> None:
-        """Count and log a joint state that cannot be read."""
-        self._counts.malformed += 1
-        self._counts.last_malformed = fault
-        self._node.get_logger().warning(
-            f'joint state ignored: {fault}', throttle_duration_sec=WARNING_PERIOD
-        )
 
 
 def elapsed_time(node: Node) -> ElapsedTime:

@@ -36,7 +36,7 @@ from robodyn_ros.monitoring.history import append_motions, read_history
 from robodyn_ros.monitoring.motions import Clock, CommandedEfforts, MotionCollector, examined
 from robodyn_ros.ros import command_line
 from robodyn_ros.ros.conversions import diagnostic_status
-from robodyn_ros.ros.joint_states import JointStateMessage, JointStateReader
+from robodyn_ros.ros.joint_states import JointStateMessage, read_joint_state
 from robodyn_ros.ros.parameter_overrides import declared_values
 from robodyn_ros.ros.plain_text import PlainlySpoken
 from robodyn_ros.ros.qos import RECORDED_STATES, RELIABLE
@@ -91,7 +91,6 @@ class MonitorNode(PlainlySpoken, Node):
         self._heard: dict[str, tuple[float, float, float]] = {}
         self._temperatures: list[tuple[float, float]] = []
         self._efforts = CommandedEfforts()
-        self._reader, self._torque_reader = JointStateReader(), JointStateReader()
         self._last = 0.0
         node = given['watched_node']
         # None of these callbacks runs: messages are taken together, several hundred at a time.
@@ -132,13 +131,13 @@ class MonitorNode(PlainlySpoken, Node):
     def _take_in(self) -> None:
         """Take what has come since the last look, oldest first."""
         for content in waiting_messages(self._states, JointState):
-            message = self._read(content, self._reader)
+            message = self._read(content)
             if message is not None:
                 self._add(message)
         if self._commanded is None:
             return
         for content in waiting_messages(self._commanded, JointState):
-            message = self._read(content, self._torque_reader)
+            message = self._read(content)
             if message is not None and len(message.effort) == len(message.names):
                 efforts = dict(zip(message.names, message.effort))
                 row = [efforts.get(name, np.nan) for name in self._found.model.joint_names]
@@ -146,9 +145,9 @@ class MonitorNode(PlainlySpoken, Node):
         for sample in self._efforts.samples():
             self._collect(*sample)
 
-    def _read(self, content: bytes, reader: JointStateReader) -> JointStateMessage | None:
+    def _read(self, content: bytes) -> JointStateMessage | None:
         try:
-            return reader.read(content)
+            return read_joint_state(content)
         except MalformedData as error:
             self.get_logger().warning(str(error), throttle_duration_sec=5.0)
             return None

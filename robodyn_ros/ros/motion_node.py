@@ -65,7 +65,7 @@ from robodyn_ros.model import RobotModel, force_unit, position_unit
 from robodyn_ros.motions import MotionSamples
 from robodyn_ros.ros import cdr, command_line
 from robodyn_ros.ros.conversions import floats, seconds
-from robodyn_ros.ros.joint_states import JointStateReader
+from robodyn_ros.ros.joint_states import read_joint_state
 from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainlySpoken, plain
 from robodyn_ros.ros.qos import LATCHED, RECORDED_STATES, RECORDING, RELIABLE
@@ -136,7 +136,6 @@ class MotionNode(PlainlySpoken, Node):
         else:
             self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
             self.get_logger().info('waiting for robot_description')
-        self._reader = JointStateReader()
         self._states = self.create_subscription(
             JointState, 'joint_states', self._on_state, RECORDED_STATES, raw=True
         )
@@ -208,7 +207,7 @@ class MotionNode(PlainlySpoken, Node):
         if self._watch is None:
             return
         try:
-            message = self._reader.read(content)
+            message = read_joint_state(content)
         except MalformedData as error:
             self.get_logger().warning(f'ignored: {error}', throttle_duration_sec=1.0)
             return

@@ -45,12 +45,11 @@ from robodyn_ros.control.joint_state_buffer import JointStateBuffer
 from robodyn_ros.control.settings import ArmSettings
 from robodyn_ros.dynamics import inverse_dynamics
 from robodyn_ros.dynamics.friction import friction_of
-from robodyn_ros.errors import MalformedData
 from robodyn_ros.model import RobotModel
 from robodyn_ros.ros import conversions
 from robodyn_ros.ros.child_process import ChildProcess
 from robodyn_ros.ros.command_conflicts import WATCHDOG_LABEL, CommandListener, watchdog_name
-from robodyn_ros.ros.joint_states import JointStateReader
+from robodyn_ros.ros.joint_states import take_in
 from robodyn_ros.ros.qos import RELIABLE, SENSOR
 from robodyn_ros.ros.rclpy_workarounds import is_rejected_message
 from robodyn_ros.ros.shared_memory import Look, Names, SharedMemory, WatchdogSettings
@@ -406,18 +405,8 @@ class WatchdogNode(Node):
         self.destroy_node()
 
     def _subscribe(self, takeover: Takeover) -> rclpy.subscription.Subscription:
-        reader = JointStateReader()
-
         def receive(content: bytes) -> None:
-            with suppress(MalformedData):
-                message = reader.read(content)
-                takeover.joint_states.receive(
-                    message.names,
-                    message.position,
-                    message.velocity,
-                    received=time.monotonic(),
-                    stamp=message.stamp,
-                )
+            take_in(takeover.joint_states, content, time.monotonic(), math.nan)
 
         return self.create_subscription(JointState, self._joint_states, receive, SENSOR, raw=True)
 

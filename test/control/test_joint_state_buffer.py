@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from robodyn_ros.control.joint_state_buffer import VELOCITY_TIME_CONSTANT, JointStateBuffer
+from robodyn_ros.control.joint_state_buffer import JointStateBuffer
 
 NAN = float('nan')
 
@@ -128,7 +128,7 @@ def test_differences_go_on_from_a_velocity_that_was_measured():
     states = buffer()
     states.receive(['a', 'b'], [0.0, 0.0], [1.0, 0.0], received=1.0, stamp=9.0)
     states.receive(['a', 'b'], [0.002, 0.0], [], received=1.001, stamp=9.001)
-    weight = -np.expm1(-0.001 / VELOCITY_TIME_CONSTANT)
+    weight = -np.expm1(-0.001 / JointStateBuffer.TIME_CONSTANT)
     assert states.take().velocity == pytest.approx([1.0 + weight, 0.0])
 
 
@@ -330,6 +330,16 @@ def test_efforts_that_are_missing_or_of_another_length_are_none(effort, velocity
     states = buffer()
     given = states.receive(['a', 'b'], [1.0, 2.0], velocity, received=1.0, effort=effort)
     assert given is None
+    assert states.take().effort is None
+
+
+@pytest.mark.parametrize('velocity', [[0.1, 0.2], []])
+@pytest.mark.parametrize('names', [['a', 'b'], ['b', 'a']])
+def test_efforts_that_a_driver_no_longer_sends_are_none(names, velocity):
+    states = buffer()
+    states.receive(names, [1.0, 2.0], velocity, received=1.0, effort=[5.0, 6.0])
+    assert states.take().effort is not None
+    states.receive(names, [1.0, 2.0], velocity, received=1.01)
     assert states.take().effort is None
 
 

@@ -7,7 +7,7 @@ from control_arm import WATCHDOG_PERIOD, Q, enabled, to
 from robots import public_urdf
 
 from robodyn_ros.control.control_stack import build_control_stack
-from robodyn_ros.control.joint_state_buffer import LONGEST_STEP, ElapsedTime
+from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import RejectedTrajectory
 
@@ -105,7 +105,7 @@ def test_without_simulated_time_a_pause_is_stale_as_ever():
     arm.now += 0.2
     arm.pipeline.watchdog(arm.now)
     assert arm.pipeline.is_stale
-    assert arm.buffer.standstill(arm.now + LONGEST_STEP) == 0.0
+    assert arm.buffer.standstill(arm.now + JointStateBuffer.LONGEST_STEP) == 0.0
 
 
 def test_stamps_that_stand_still_with_simulated_time_are_believed_but_not_without():

@@ -123,7 +123,7 @@ def test_after_a_driver_changes_to_degrees_gravity_is_held_where_the_arm_was(ur5
     # One joint in degrees: none of that message is used, though the others could be right.
     shared = [0.1, *DEGREES[1:]]
     cycle(stack, 102.0, shared)
-    np.testing.assert_array_equal(stack.joint_states._position, place)
+    np.testing.assert_array_equal(stack.joint_states.take().position, place)
 
 
 def test_a_driver_of_other_joints_is_heard_beside_one_in_degrees(ur5_urdf):

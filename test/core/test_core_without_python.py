@@ -191,6 +191,12 @@ def test_an_arm_of_any_kind_is_kept_within_its_limits(program, tmp_path, seed):
     assert commands(program, library, 'random', 3000, seed, 0) >= 0
 
 
+def test_no_bytes_of_joint_states_are_read_behind_their_end_or_allocate(tmp_path):
+    options = [*sanitizers(tmp_path, 'address,undefined'), *headers(tmp_path)]
+    program = compiled_program(HERE / 'joint_states.cpp', tmp_path, options)
+    assert commands(program) > 10_000
+
+
 @pytest.mark.parametrize(
     ('header', 'right', 'wrong', 'said'),
     [

@@ -13,9 +13,10 @@ from rclpy.serialization import deserialize_message, serialize_message
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Header
 
+from robodyn_ros.control.joint_state_buffer import JointStateBuffer
 from robodyn_ros.errors import MalformedData
-from robodyn_ros.ros import cdr, joint_states
-from robodyn_ros.ros.joint_states import LARGEST_SIZE, MOST_JOINTS, JointStateReader
+from robodyn_ros.ros import cdr, conversions
+from robodyn_ros.ros.joint_states import LARGEST_SIZE, MOST_JOINTS, read_joint_state
 
 NAMES = [f'joint{i}' for i in range(1, 8)]
 NUMBERS = st.lists(st.floats(width=64), max_size=5)
@@ -44,34 +45,45 @@ def check(found, message):
     np.testing.assert_array_equal(np.array(found.effort), np.array(wanted.effort))
 
 
-@given(st.lists(MESSAGES, min_size=1, max_size=12))
-def test_every_message_is_read_as_rclpy_reads_it_whatever_came_before(messages):
-    reader = JointStateReader()
-    for message in [*messages, *messages]:
-        check(reader.read(content(message)), message)
+@given(MESSAGES)
+def test_every_message_is_read_as_rclpy_reads_it(message):
+    check(read_joint_state(content(message)), message)
 
 
-def test_second_message_of_a_layout_is_not_taken_apart_again(monkeypatch):
-    reader = JointStateReader()
-    message = JointState(name=NAMES, position=[0.1] * 7, velocity=[0.2] * 7)
-    check(reader.read(content(message)), message)
-    monkeypatch.setattr(joint_states, '_layout', None)
-    message.position = [0.3] * 7
-    message.header.stamp = Time(sec=5, nanosec=6)
-    check(reader.read(content(message)), message)
+@given(st.lists(MESSAGES, max_size=6))
+def test_bytes_make_the_same_state_as_the_arrays_that_rclpy_reads(messages):
+    names = NAMES[:2]
+    by_bytes, by_arrays = JointStateBuffer(names, 0.1), JointStateBuffer(names, 0.1)
+    for k, message in enumerate(messages):
+        now, stamp = 0.01 * k, conversions.seconds(message.header.stamp)
+        arrays = message.name, message.position, message.velocity
+        age = 0.5 - stamp if stamp > 0.0 else 0.0
+        faults = (
+            by_bytes.receive_bytes(content(message), now, 0.5),
+            by_arrays.receive(*arrays, received=now, stamp=stamp, age=age, effort=message.effort),
+        )
+        assert faults[0] == faults[1]
+        assert by_bytes.stamp == (message.header.stamp.sec, message.header.stamp.nanosec)
+        assert by_bytes.is_complete == by_arrays.is_complete
+        for one, other in zip(by_bytes.take(), by_arrays.take(), strict=True):
+            np.testing.assert_array_equal(one, other)
+        assert by_bytes.trouble() == by_arrays.trouble()
 
 
 @given(MESSAGES, st.data())
 def test_no_bytes_get_anything_but_a_message_or_a_refusal(message, data):
-    reader = JointStateReader()
-    reader.read(content(message))
     spoilt = bytearray(content(message))
     for _ in range(data.draw(st.integers(1, 4))):
         spoilt[data.draw(st.integers(0, len(spoilt) - 1))] = data.draw(st.integers(0, 255))
     del spoilt[data.draw(st.integers(0, len(spoilt))) :]
+    states = JointStateBuffer(NAMES, 0.1)
+    fault = states.receive_bytes(bytes(spoilt), 1.0, 0.0)
+    if states.is_complete:
+        assert np.isfinite(states.take().position).all()
     try:
-        found = reader.read(bytes(spoilt))
-    except MalformedData:
+        found = read_joint_state(bytes(spoilt))
+    except MalformedData as error:
+        assert fault is not None or spoilt[:2] != cdr.LITTLE_ENDIAN, error
         return
     assert 8 * (len(found.position) + len(found.velocity)) <= len(spoilt)
 
@@ -89,49 +101,41 @@ def test_no_bytes_get_anything_but_a_message_or_a_refusal(message, data):
 )
 def test_bytes_that_are_no_message_are_refused(spoilt):
     with pytest.raises(MalformedData, match='a sensor_msgs/JointState|at most'):
-        JointStateReader().read(spoilt)
+        read_joint_state(spoilt)
 
 
-@pytest.mark.parametrize('is_known', [True, False])
-def test_message_that_ends_too_soon_is_refused_wherever_it_ends(is_known):
+def test_message_that_ends_too_soon_is_refused_wherever_it_ends():
     message = JointState(name=NAMES, position=[0.1] * 7, velocity=[0.2] * 7, effort=[0.3] * 7)
-    whole, reader = content(message), JointStateReader()
-    if is_known:
-        reader.read(whole)
+    whole = content(message)
     for size in range(len(whole)):
         with pytest.raises(MalformedData):
-            reader.read(whole[:size])
+            read_joint_state(whole[:size])
+
+
+@pytest.mark.parametrize('field', ['position', 'velocity', 'effort'])
+@pytest.mark.parametrize('count', [8, 2**29, 2**29 + 7, 2**31, 2**32 - 1])
+def test_numbers_whose_size_overflows_are_refused(field, count):
+    # Eight bytes for each make none, or as many as there are, where 32 bits count them.
+    spoilt = bytearray(content(JointState(name=NAMES, position=[0.1] * 7)))
+    end = spoilt.rindex(np.float64(0.1).tobytes()) + 8
+    at = {'position': spoilt.index(b'joint7') + 8, 'velocity': end, 'effort': end + 4}[field]
+    spoilt[at : at + 4] = count.to_bytes(4, 'little')
+    with pytest.raises(MalformedData, match='a sensor_msgs/JointState'):
+        read_joint_state(bytes(spoilt))
 
 
 def test_other_encodings_are_left_to_rclpy(monkeypatch):
     message = JointState(name=NAMES, position=[0.1] * 7, effort=[0.3] * 7)
     monkeypatch.setattr(cdr, 'LITTLE_ENDIAN', b'xx')
-    check(JointStateReader().read(content(message)), message)
+    check(read_joint_state(content(message)), message)
 
 
 def test_too_many_joints_and_bytes_are_refused_by_their_number():
-    reader = JointStateReader()
     most = JointState(name=[f'panda_joint{i}' for i in range(MOST_JOINTS)])
     most.position = most.velocity = most.effort = [0.1] * MOST_JOINTS
-    check(reader.read(content(most)), most)
+    check(read_joint_state(content(most)), most)
     most.name = ['x'] * (MOST_JOINTS + 1)
     with pytest.raises(MalformedData, match=f'{MOST_JOINTS + 1}.*at most {MOST_JOINTS}'):
-        reader.read(content(most))
+        read_joint_state(content(most))
     with pytest.raises(MalformedData, match=f'{LARGEST_SIZE + 4} bytes.*{LARGEST_SIZE}'):
-        reader.read(b'\0\1\0\0' + bytes(LARGEST_SIZE))
-
-
-def test_large_message_of_known_layout_is_no_way_round_its_size():
-    message = JointState(name=NAMES, position=[0.1] * 7)
-    reader = JointStateReader()
-    reader.read(content(message))
-    message.effort = [0.1] * LARGEST_SIZE
-    with pytest.raises(MalformedData, match='bytes'):
-        reader.read(content(message))
-
-
-def test_layouts_that_are_remembered_are_few():
-    reader = JointStateReader()
-    for i in range(100):
-        reader.read(content(JointState(name=[f'joint{i}'], position=[0.0])))
-    assert len(reader._layouts) <= 8
+        read_joint_state(b'\0\1\0\0' + bytes(LARGEST_SIZE))

@@ -22,6 +22,7 @@
 #include "../../compiled/c/robodyn_model.h"
 #include "command_pipeline.hpp"
 #include "contact.hpp"
+#include "joint_states.hpp"
 #include "path_timing.hpp"
 #include "tip_wrench.hpp"
 #include "words.hpp"
@@ -82,74 +83,65 @@ Numbers numbers_of(const Array & array, std::size_t size, const char * name)
 
 // --- joint states -------------------------------------------------------------------------------
 
-// The offsets of the numbers in a driver's serialized joint states.
-class StateLayout
+py::array_t<double> array_of(const rd::PackedNumbers & numbers)
 {
-public:
-  // The offset of the positions; the counts of positions, velocities and efforts; the bytes
-  // between the count of velocities and the first velocity, and the same for efforts.
-  StateLayout(
-    std::size_t begin, const std::array<std::uint32_t, 3> & counts,
-    const std::array<std::size_t, 2> & gaps)
-  : counts_(counts)
-  {
-    starts_[0] = begin;
-    for (std::size_t k = 1; k < 3; ++k) {
-      starts_[k] = end(k - 1) + sizeof(std::uint32_t) + gaps[k - 1];
-    }
-  }
+  py::array_t<double> array(static_cast<py::ssize_t>(numbers.size()));
+  numbers.copy(array.mutable_data());
+  return array;
+}
 
-  std::size_t size() const { return end(2); }
-
-  // Return stamp, positions, velocities and efforts; None where the counts are others.
-  py::object read(const py::bytes & content) const
-  {
-    const std::string_view bytes = content;
-    if (bytes.size() < size() || bytes.size() < kStamp + 8) { return py::none(); }
-    std::int32_t sec;
-    std::uint32_t nanosec;
-    std::memcpy(&sec, bytes.data() + kStamp, sizeof(sec));
-    std::memcpy(&nanosec, bytes.data() + kStamp + sizeof(sec), sizeof(nanosec));
-    for (std::size_t k = 1; k < 3; ++k) {
-      std::uint32_t count;
-      std::memcpy(&count, bytes.data() + end(k - 1), sizeof(count));
-      if (count != counts_[k]) { return py::none(); }
-    }
-    const auto numbers = [&](std::size_t k) {
-      py::array_t<double> array(static_cast<py::ssize_t>(counts_[k]));
-      std::memcpy(array.mutable_data(), bytes.data() + starts_[k], 8 * std::size_t{counts_[k]});
-      return array;
-    };
-    return py::make_tuple(sec, nanosec, numbers(0), numbers(1), numbers(2));
-  }
-
-private:
-  static constexpr std::size_t kStamp = 4;  // after the encoding's four bytes
-
-  std::size_t end(std::size_t k) const { return starts_[k] + 8 * std::size_t{counts_[k]}; }
-
-  std::array<std::uint32_t, 3> counts_;
-  std::array<std::size_t, 3> starts_{};
-};
-
-// Return copies of a complete state's positions, velocities and efforts (None for another number
-// of efforts); None where a number is not finite, or a position is out of its bounds.
-py::object valid_state(
-  const Array & position, const Array & velocity, const Array & effort, const Array & lowest,
-  const Array & highest)
+// Return a text of anybody.
+py::object decoded(std::string_view text)
 {
-  const py::ssize_t n = lowest.size();
-  if (position.size() != n || velocity.size() != n || highest.size() != n) { return py::none(); }
-  for (py::ssize_t i = 0; i < n; ++i) {
-    const double at = position.data()[i];
-    const bool is_possible = lowest.data()[i] <= at && at <= highest.data()[i];
-    if (!std::isfinite(at) || !is_possible || !std::isfinite(velocity.data()[i])) {
-      return py::none();
-    }
-  }
-  const auto copy = [n](const Array & array) { return py::array_t<double>(n, array.data()); };
+  const auto size = static_cast<py::ssize_t>(text.size());
+  return py::reinterpret_steal<py::object>(PyUnicode_DecodeUTF8(text.data(), size, "replace"));
+}
+
+// Return what is wrong as text, or None.
+py::object text_of(const rd::Fault & fault)
+{
+  return fault ? py::object(py::str(rd::words_of(fault, {}, {}).text())) : py::none();
+}
+
+// Return the stamp, names, positions, velocities and efforts of a serialized joint state, or why it
+// is none.
+py::object read_joint_state(const py::bytes & content)
+{
+  rd::JointStateMessage message;
+  const rd::Fault fault = rd::read_joint_state(content, message);
+  if (fault) { return py::cast(fault); }
+  py::tuple names(message.names.size());
+  for (std::size_t k = 0; k < names.size(); ++k) { names[k] = decoded(message.names[k]); }
   return py::make_tuple(
-    copy(position), copy(velocity), effort.size() == n ? py::object(copy(effort)) : py::none());
+    message.sec, message.nanosec, names, array_of(message.position), array_of(message.velocity),
+    array_of(message.effort));
+}
+
+// Take a message as arrays; what is wrong with it as text, or None.
+py::object receive(
+  rd::JointStates & states, const py::sequence & joints, const Array & position,
+  const Array & velocity, double received, double stamp, double age, const Array & effort)
+{
+  const auto packed = [](const Array & array) {
+    return rd::PackedNumbers(array.data(), static_cast<std::size_t>(array.size()));
+  };
+  rd::JointStateMessage message;
+  message.position = packed(position);
+  message.velocity = packed(velocity);
+  message.effort = packed(effort);
+  const py::tuple names(joints);
+  for (const py::handle name : names) { message.names.push_back(name.cast<std::string_view>()); }
+  return text_of(states.receive(message, received, stamp, age));
+}
+
+// Return the complete state as position, velocity, time, whether that is a stamp, and effort or
+// None; start to collect the next one.
+py::tuple take(rd::JointStates & states)
+{
+  states.take();
+  return py::make_tuple(
+    array_of(states.position()), array_of(states.velocity()), states.time(), states.is_stamped(),
+    states.has_effort() ? py::object(array_of(states.effort())) : py::none());
 }
 
 // --- the arm ------------------------------------------------------------------------------------
@@ -696,12 +688,6 @@ PYBIND11_MODULE(core_module, module)
     .value("moving", rd::Following::moving)
     .value("braking", rd::Following::braking)
     .value("holding", rd::Following::holding);
-  py::class_<StateLayout>(module, "StateLayout")
-    .def(py::init<
-         std::size_t, const std::array<std::uint32_t, 3> &, const std::array<std::size_t, 2> &>())
-    .def_property_readonly("size", &StateLayout::size)
-    .def("read", &StateLayout::read);
-  module.def("valid_state", &valid_state);
   py::enum_<rd::Cause> causes(module, "Cause");
   std::uint8_t cause = 0;
   for (const char * const name : rd::kCauseNames) {
@@ -719,6 +705,74 @@ PYBIND11_MODULE(core_module, module)
     .def_readonly("joint", &rd::Fault::joint)
     .def_readonly("value", &rd::Fault::value)
     .def_readonly("limit", &rd::Fault::limit);
+  module.attr("MOST_JOINTS") = rd::kMostJoints;
+  module.attr("LARGEST_MESSAGE") = rd::kLargestMessage;
+  module.def("read_joint_state", &read_joint_state, py::arg("content"));
+  using States = rd::JointStates;
+  py::class_<States> states(module, "JointStates");
+  states.attr("TIME_CONSTANT") = States::kTimeConstant;
+  states.attr("LONGEST_STEP") = States::kLongestStep;
+  states
+    .def(
+      py::init<
+        std::vector<std::string>, double, rd::Vector, rd::Vector, rd::Vector, rd::Vector>(),
+      py::arg("joint_names"), py::arg("timeout"), py::arg("is_continuous"), py::arg("lowest"),
+      py::arg("highest"), py::arg("velocity_limits"))
+    .def("forget", &States::forget)
+    .def(
+      "receive", &receive, py::arg("names"), py::arg("position"), py::arg("velocity"),
+      py::kw_only(), py::arg("received"), py::arg("stamp") = 0.0, py::arg("age") = 0.0,
+      py::arg("effort") = Array(0))
+    .def(
+      "receive_bytes",
+      [](States & self, const py::bytes & content, double received, double clock) {
+        return text_of(self.receive(content, received, clock));
+      },
+      py::arg("content"), py::arg("received"), py::arg("clock"))
+    .def("take", &take)
+    .def(
+      "stale_at",
+      [](const States & self, double now, double simulated) {
+        std::vector<std::string> stale;
+        for (std::size_t i = 0; i < self.joints(); ++i) {
+          if (self.is_stale(i, {now, simulated})) { stale.push_back(self.names()[i]); }
+        }
+        return py::tuple(py::cast(stale));
+      },
+      py::arg("now"), py::arg("simulated"))
+    .def("age", &States::age, py::arg("now"))
+    .def(
+      "standstill_at",
+      [](const States & self, double now, double simulated) {
+        return self.standstill({now, simulated});
+      },
+      py::arg("now"), py::arg("simulated"))
+    .def_property("timeout", &States::timeout, &States::set_timeout)
+    .def_property_readonly(
+      "joint_names", [](const States & self) { return py::tuple(py::cast(self.names())); })
+    .def_property_readonly("is_complete", &States::is_complete)
+    .def_property_readonly("has_begun", &States::has_begun)
+    .def_property_readonly("received", &States::received)
+    .def_property_readonly("stamp_age", &States::stamp_age)
+    .def_property_readonly(
+      "stamp",
+      [](const States & self) {
+        return py::make_tuple(self.message().sec, self.message().nanosec);
+      })
+    .def_property_readonly(
+      "unusable",
+      [](const States & self) {
+        py::dict positions;
+        for (std::size_t i = 0; i < self.joints(); ++i) {
+          if (self.is_unusable(i)) { positions[py::cast(i)] = self.unusable(i); }
+        }
+        return positions;
+      })
+    .def_property_readonly("strangers", [](const States & self) {
+      std::vector<py::object> names;
+      for (const std::string & name : self.strangers()) { names.push_back(decoded(name)); }
+      return py::tuple(py::cast(names));
+    });
   py::class_<rd::Settings>(module, "Settings")
     .def(
       py::init(&settings_of), py::arg("record"), py::arg("position_limits"),

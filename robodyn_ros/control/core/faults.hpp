@@ -46,6 +46,13 @@ enum class Cause : std::uint8_t {
   reach,       // a pose beyond what the arm can reach
   force,
   moment,
+  // What follows refuses joint states.
+  message_size,    // more bytes than are read
+  joint_count,     // more names
+  no_joint_state,  // bytes that are none
+  position_count,  // positions, names
+  velocity_count,  // velocities, names
+  repeated_joint,
 };
 
 // In the order of Cause.
@@ -78,9 +85,16 @@ constexpr const char * kCauseNames[] = {
   "quaternion",
   "reach",
   "force",
-  "moment"};
+  "moment",
+  "message_size",
+  "joint_count",
+  "no_joint_state",
+  "position_count",
+  "velocity_count",
+  "repeated_joint"};
 static_assert(
-  sizeof(kCauseNames) / sizeof(*kCauseNames) == static_cast<std::size_t>(Cause::moment) + 1,
+  sizeof(kCauseNames) / sizeof(*kCauseNames) ==
+    static_cast<std::size_t>(Cause::repeated_joint) + 1,
   "one name for each cause");
 
 // Also the answer to a request; no cause: it is accepted.

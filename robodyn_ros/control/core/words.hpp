@@ -155,6 +155,18 @@ inline Words words_of(const Fault & what, const Joints & joints, const Settings 
       return {
         written("moment: %.6g N m", value),
         written("at most impedance.largest_moment = %g N m", limit)};
+    case Cause::message_size:
+      return {written("message: %.0f bytes", value), written("at most %.0f", limit)};
+    case Cause::joint_count:
+      return {written("message: %.0f names", value), written("at most %.0f", limit)};
+    case Cause::no_joint_state:
+      return {written("message: %.0f bytes", value), "a sensor_msgs/JointState"};
+    case Cause::position_count:
+      return {written("%.0f names but %.0f positions", limit, value), ""};
+    case Cause::velocity_count:
+      return {written("%.0f names but %.0f velocities", limit, value), ""};
+    case Cause::repeated_joint:
+      return {"a joint is named twice", ""};
   }
   return {};
 }

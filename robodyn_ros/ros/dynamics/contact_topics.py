@@ -20,7 +20,7 @@ from robodyn_ros.control.settings import ContactAction, ControlSettings
 from robodyn_ros.errors import MalformedData
 from robodyn_ros.ros.cdr import SerializedEfforts
 from robodyn_ros.ros.conversions import floats
-from robodyn_ros.ros.joint_states import WARNING_PERIOD, JointStateReader
+from robodyn_ros.ros.joint_states import WARNING_PERIOD, read_joint_state
 from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
 from robodyn_ros.spatial import FloatArray
 
@@ -74,7 +74,6 @@ class ContactTopics:
         self._wrench = WrenchStamped()
         self._wrench.header.frame_id = stack.model.tip_link
         self._contact = ContactMessage(joint_names=names)
-        self._reader = JointStateReader()
         self._subscription: Any = None
         if settings.external_effort_topic:
             self._subscription = node.create_subscription(
@@ -185,7 +184,7 @@ class ContactTopics:
         if added is None:
             return
         try:
-            message = self._reader.read(content)
+            message = read_joint_state(content)
             fault = added.receive(message.names, message.effort, time.monotonic())
         except MalformedData as error:
             fault = added.refuse(str(error))

@@ -436,9 +436,9 @@ class ControlCycle:
             for newer in self._states.waiting(self._subscription):
                 self._states.receive(content, now)
                 content = newer
-        message = self._states.receive(content, now)
+        self._states.receive(content, now)
         joint_states, pipeline = self.stack.joint_states, self.stack.pipeline
-        if message is None or not joint_states.is_complete:
+        if not joint_states.is_complete:
             return
         state = joint_states.take()
         if self._is_taken_over():
@@ -446,11 +446,11 @@ class ControlCycle:
         acting = pipeline.last_torque
         command = pipeline.step(state, time.monotonic())
         self._look_for_faults()
-        self._cycles.received(state, now - joint_states.age(now))
+        self._cycles.received(state, joint_states.received)
         if command is None:
             self._cycles.write()
         else:
-            self._stamp.sec, self._stamp.nanosec = message.sec, message.nanosec
+            self._stamp.sec, self._stamp.nanosec = joint_states.stamp
             self.counts.count(command, self._publish(command, now))
             if self.contacts.is_active:
                 self.contacts.update(state, acting, self._stamp)
