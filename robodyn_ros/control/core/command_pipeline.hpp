@@ -34,6 +34,7 @@
 #include "reference_follower.hpp"
 #include "settings.hpp"
 #include "spring_energy.hpp"
+#include "stale_states.hpp"
 #include "state_check.hpp"
 #include "torque.hpp"
 
@@ -61,7 +62,7 @@ public:
     velocity_check_(n_),
     soft_limits_(n_),
     limiter_(n_),
-    stale_brake_(n_),
+    stale_(n_),
     desired_(n_),
     previous_(n_),
     position_(n_),
@@ -73,8 +74,6 @@ public:
     cut_(n_),
     gravity_(n_),
     gravity_before_(n_),
-    held_(n_),
-    rest_(n_),
     stop_torque_(n_),
     damping_torque_(n_),
     zero_(n_)
@@ -93,7 +92,8 @@ public:
     if (is_enabled_) { return; }
     now = monotonic(now);
     is_enabled_ = true;
-    is_stale_ = is_holding_gravity_ = has_stale_brake_ = is_overspeed_ = false;
+    stale_.reset();
+    is_overspeed_ = false;
     has_stop_torque_ = is_stop_command_sent_ = is_handover_ = has_extrapolated_ = false;
     state_.acknowledge_faults();
     state_.has_state = has_damped_ = is_clock_invalid_ = has_been_ready_ = false;
@@ -165,7 +165,9 @@ public:
   void change_load(const double * load) { change_load(state_.model.model(), load); }
   void change_load(const Model & model, const double * load)
   {
-    if (state_.has_state && is_holding_gravity_) { gravity_under(model, load, rest_, held_); }
+    if (state_.has_state && stale_.is_holding_gravity()) {
+      gravity_under(model, load, stale_.rest(), stale_.held());
+    }
     bool are_all_limited = true;
     for (const double rate : state_.settings.torque_rate_limit) {
       are_all_limited &= std::isfinite(rate);
@@ -238,7 +240,7 @@ public:
       return {is_pose ? Cause::mode_without_tip : Cause::mode_without_springs};
     }
     if (state_.faults.first()) { return {Cause::unacknowledged}; }
-    const bool is_followed = state_.has_state && !is_stale_ && follower_.has_reference();
+    const bool is_followed = state_.has_state && !stale_.are_stale() && follower_.has_reference();
     return {is_followed ? Cause::none : Cause::not_followed};
   }
 
@@ -269,7 +271,8 @@ public:
   bool may_follow(double now) const
   {
     return is_enabled_ && !is_stopping_ && state_.law.latest().follows() && state_.has_state &&
-           !is_stale_ && has_velocities(state_.velocity) && is_ready() && clock_.is_reliable(now);
+           !stale_.are_stale() && has_velocities(state_.velocity) && is_ready() &&
+           clock_.is_reliable(now);
   }
 
   // Whether enough states have come since enabling for feedback: their period is known, and so
@@ -304,7 +307,7 @@ public:
   // torque must carry all of it), or there are no states.
   bool has_stopped() const
   {
-    if (!state_.has_state || is_stale_) { return true; }
+    if (!state_.has_state || stale_.are_stale()) { return true; }
     if (state_.model.is_blending()) { return false; }
     // In feedforward the drive's own loop moves the arm, and goes on after the stop command.
     if (mode() == Mode::feedforward) { return true; }
@@ -501,14 +504,14 @@ public:
   Mode mode() const { return state_.law.mode(); }
   bool is_enabled() const { return is_enabled_; }
   bool is_stopping() const { return is_stopping_; }
-  bool is_stale() const { return is_stale_; }
+  bool is_stale() const { return stale_.are_stale(); }
   // The springs in effect: a transition may wait for energy.
   const ImpedanceCoefficients & springs() { return state_.law.at(0.0).impedance; }
   Stiffening stiffening() const { return spring_energy_.stiffening(state_); }
   // Of the stiffness of the modes, the least that the rates of states and torques leave.
   double least_stiffness() const { return state_.parts.impedance().least_fraction(); }
   // Whether gravity is still held while states are stale (stale_hold_time).
-  bool is_holding_gravity() const { return is_holding_gravity_; }
+  bool is_holding_gravity() const { return stale_.is_holding_gravity(); }
   bool is_stop_command_sent() const { return is_stop_command_sent_; }
   Following following() const
   {
@@ -572,7 +575,7 @@ private:
     } else if (!is_plausible(time, now.steady)) {
       refusal_ = Refusal::implausible;
       return;
-    } else if (is_stale_) {  // recovery: only the rate limit smooths the torque
+    } else if (stale_.are_stale()) {  // recovery: only the rate limit smooths the torque
       state_.law.switch_now(follower_.is_brake_due() ? 0.0 : damping);
       damping_monitor_.reset();  // energy gained meanwhile is not due to the damping
     }
@@ -586,7 +589,7 @@ private:
     if (!has_extrapolated_) { hold_duration_ = kNaN; }
     has_extrapolated_ = is_load_new_ = false;
     has_desired_ = update_reference(time, !is_clock_invalid_, now.is_simulated());
-    if (!is_stale_ && !follower_.is_fading()) {
+    if (!stale_.are_stale() && !follower_.is_fading()) {
       spring_energy_.balance(state_, position_, elapsed_, middle_.reference.velocity, cut_);
     }
     const double half = expect_middle(time);
@@ -610,7 +613,8 @@ private:
     state_.has_state = true;
     begun_ = std::min(begun_ + 1, kBegun);
     agreement_.follow();
-    is_stale_ = is_clock_invalid_ = false;
+    stale_.recover();
+    is_clock_invalid_ = false;
     follower_.record_followed();
     limit(torque_, now.steady);
     for (std::size_t i = 0; i < n_; ++i) { cut_[i] += limiter_.torque()[i] - torque_[i]; }
@@ -622,7 +626,9 @@ private:
   bool contradicts(const Now & now)
   {
     const bool is_contradicted = agreement_.take(position_, now.of_motion(), state_.settings);
-    if (agreement_.has_left() && begun_ < kBegun && !is_stale_) { state_.has_state = false; }
+    if (agreement_.has_left() && begun_ < kBegun && !stale_.are_stale()) {
+      state_.has_state = false;
+    }
     if (!state_.has_state) {
       return now.steady < listens_until_ ||
              !agreement_.may_begin(now.of_motion(), has_velocities(velocity_));
@@ -636,7 +642,7 @@ private:
       }
       differs_since_ = now.steady;
     }
-    if (is_contradicted && !is_stale_) {
+    if (is_contradicted && !stale_.are_stale()) {
       if (now.steady - agreed_steady_ <= 2.0 * kShortestGap) {
         state_.position = agreed_position_;
         state_.velocity = agreed_velocity_;
@@ -1030,7 +1036,7 @@ private:
     if (is_unfinished) { late = kUnfinishedGap; }
     const bool is_due = can_predict(now) && late < gap && (gap <= kLongestGap || is_unfinished);
     // A brake that is due starts from a measured state: until then the last torque stays.
-    if (is_stale_ || !is_due || (is_brake_next() && !is_load_new_)) { return; }
+    if (stale_.are_stale() || !is_due || (is_brake_next() && !is_load_new_)) { return; }
     if (!has_extrapolated_) { hold_duration_ = gap; }
     has_extrapolated_ = true;
     is_load_new_ = false;
@@ -1082,39 +1088,29 @@ private:
   // model without feedback, and gravity is held where this brake ends.
   void become_stale(const Now & now)
   {
-    if (is_stale_) { return; }
+    if (stale_.are_stale()) { return; }
     predict_state(now.steady - state_.steady, now);
     if (follower_.has_reference()) { follower_.drop_and_brake({Cause::stale_state}); }
     follower_.end_fading();
-    has_stale_brake_ = follower_.is_brake_due() && can_predict(now) && !is_at_rest(velocity_);
-    if (has_stale_brake_) {
-      follower_.plan_brake(position_, velocity_, now.steady, stale_brake_);
-    }
-    rest_ = has_stale_brake_ ? stale_brake_.end.position : position_;
-    state_.parts.gravity(state_.law.latest(), state_.model, rest_, held_);
-    is_stale_ = is_holding_gravity_ = true;
-    stale_since_ = now.steady;
+    const bool is_braked = follower_.is_brake_due() && can_predict(now) && !is_at_rest(velocity_);
+    stale_.begin(state_, follower_, position_, velocity_, now.steady, is_braked);
   }
 
   // Write the torque of the stale-state policy to torque_, first that of an open-loop brake, and
   // return true; false: command nothing.
   bool stale_torque(double now)
   {
-    if (now - stale_since_ >= state_.settings.stale_hold_time) {
-      is_holding_gravity_ = false;  // for good, also if stale_hold_time is changed
-    }
+    stale_.end_holding(now, state_.settings.stale_hold_time);
     const Action action = state_.settings.on_stale_state;
-    if (!torque_of(action, is_holding_gravity_, held_, torque_)) { return false; }
+    const bool is_held = stale_.is_holding_gravity();
+    if (!torque_of(action, is_held, stale_.held(), torque_)) { return false; }
     const double time = now + limiter_.half_step(now);
-    if (action != Action::hold_gravity || !has_stale_brake_ || stale_brake_.is_finished(time)) {
-      return true;
-    }
-    stale_brake_.sample(time, desired_);
+    if (action != Action::hold_gravity || !stale_.sample_brake(time, desired_)) { return true; }
     const bool succeeded = state_.parts.compute(
       state_.law.latest(), 0.0, period(), state_.model, state_.settings.is_continuous,
       desired_.position, desired_.velocity, &desired_, fading_parts_);
     add_up(fading_parts_);
-    if (!succeeded || !is_finite(torque_)) { torque_ = held_; }
+    if (!succeeded || !is_finite(torque_)) { torque_ = stale_.held(); }
     return true;
   }
 
@@ -1157,20 +1153,18 @@ private:
   SoftJointLimits soft_limits_;
   TorqueLimiter limiter_;
   SpringEnergy spring_energy_;
-  Motion stale_brake_;  // by the steady clock
+  StaleStates stale_;
   ReferenceState desired_, previous_;
   Vector position_, velocity_;  // of this cycle, or expected
   Midpoint middle_;             // of the time for which the command acts
-  Vector parts_, fading_parts_, torque_, gravity_, gravity_before_, held_;
-  Vector cut_;   // what limits took of the torque of the last cycle
-  Vector rest_;  // position of held_
+  Vector parts_, fading_parts_, torque_, gravity_, gravity_before_;
+  Vector cut_;  // what limits took of the torque of the last cycle
   Vector stop_torque_;
   Vector damping_torque_;  // of the last cycle
   const Vector zero_;
-  bool is_enabled_ = false, is_stopping_ = false, is_stale_ = false, is_overspeed_ = false;
-  bool has_command_ = false, has_parts_ = false, has_desired_ = false,
-       is_holding_gravity_ = false;
-  bool has_stale_brake_ = false, has_stop_torque_ = false, is_stop_command_sent_ = false;
+  bool is_enabled_ = false, is_stopping_ = false, is_overspeed_ = false;
+  bool has_command_ = false, has_parts_ = false, has_desired_ = false;
+  bool has_stop_torque_ = false, is_stop_command_sent_ = false;
   bool has_damped_ = false;
   bool has_been_ready_ = false;    // since enabling
   bool is_clock_invalid_ = false;  // since the last valid cycle
@@ -1183,7 +1177,6 @@ private:
   double hold_duration_ =
     kNaN;  // s, that a state's command acts until an extrapolated one; NaN: there was none
   double elapsed_ = 0.0;      // s, since the last valid cycle
-  double stale_since_ = 0.0;  // s
   double wrench_time_ = 0.0;  // s, when the added wrench came
 };
 
