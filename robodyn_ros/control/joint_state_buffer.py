@@ -54,19 +54,6 @@ class ElapsedTime:
         """Return the time of the arm's motion [s]: simulated, or else the given steady time."""
         return now if self._simulated_time is None else self._simulated_time()
 
-    def since(self, received: float, stamp: float, now: float) -> float:
-        """
-        Return the time [s] since a message with a stamp came.
-
-        Parameters
-        ----------
-        received, now : float
-            Steady time [s].
-        stamp : float
-            By the clock of stamps [s]; NaN: it had none.
-        """
-        return core.since(received, stamp, now, self.simulated)
-
 
 class MeasuredState(NamedTuple):
     """

@@ -176,6 +176,14 @@ def test_late_message_is_ignored_until_the_state_is_stale():
     assert states.take().position.tolist() == [5.0, 5.0]
 
 
+@pytest.mark.parametrize('since, position', [(0.04, 1.0), (0.06, 5.0)])
+def test_source_far_behind_is_passed_over_as_long_as_a_newer_one_has_just_sent(since, position):
+    states = buffer()
+    states.receive(['a', 'b'], [1.0, 1.0], [0.0, 0.0], received=1.0, stamp=10.0)
+    states.receive(['a', 'b'], [5.0, 5.0], [0.0, 0.0], received=1.0 + since, stamp=9.88)
+    assert states.take().position.tolist() == [position, position]
+
+
 def test_clock_that_was_set_back_is_believed():
     states = buffer()
     states.receive(['a', 'b'], [1.0, 2.0], [], received=1.0, stamp=100.0)

@@ -828,12 +828,6 @@ PYBIND11_MODULE(core_module, module)
       },
       py::arg("time"));
   module.def(
-    "since",
-    [](double received, double stamp, double now, double simulated) {
-      return rd::Now{now, simulated}.since(received, stamp);
-    },
-    py::arg("received"), py::arg("stamp"), py::arg("now"), py::arg("simulated"));
-  module.def(
     "fastest_timing", &fastest_timing, py::arg("alpha"), py::arg("beta"), py::arg("bound"),
     py::arg("highest"), py::arg("begin"), py::arg("end"));
   module.def("segments", &segments, py::arg("states"), py::arg("durations"));

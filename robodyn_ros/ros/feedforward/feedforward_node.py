@@ -38,7 +38,7 @@ from robodyn_ros.ros.controller_activity import UNKNOWN, ControllerActivity
 from robodyn_ros.ros.conversions import floats
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic, late_description
 from robodyn_ros.ros.feedforward import action_front
-from robodyn_ros.ros.joint_states import NO_CLOCK, elapsed_time
+from robodyn_ros.ros.joint_states import NO_CLOCK, elapsed_time, ros_time, take_in
 from robodyn_ros.ros.parameter_overrides import check_name, declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainlySpoken
 from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
@@ -98,7 +98,9 @@ class FeedforwardNode(PlainlySpoken, Node):
         self._output = self.create_publisher(
             JointTrajectory, f'{controller}/joint_trajectory', RELIABLE
         )
-        self.create_subscription(JointState, 'joint_states', self._on_joint_state, SENSOR)
+        self.create_subscription(
+            JointState, 'joint_states', self._on_joint_state, SENSOR, raw=True
+        )
         self.create_subscription(
             JointTrajectory, '~/joint_trajectory', self._on_trajectory, RELIABLE, raw=True
         )
@@ -258,19 +260,11 @@ class FeedforwardNode(PlainlySpoken, Node):
         except RobodynError as error:
             self.get_logger().error(f'robot_description: {in_parameters(error)}')
 
-    def _on_joint_state(self, message: JointState) -> None:
+    def _on_joint_state(self, content: bytes) -> None:
         if self._filler is None:
             return
-        stamp = conversions.seconds(message.header.stamp)
-        age = 1e-9 * self.get_clock().now().nanoseconds - stamp if stamp > 0.0 else 0.0
-        fault = self._filler.joint_states.receive(
-            message.name,
-            message.position,
-            message.velocity,
-            received=time.monotonic(),
-            stamp=stamp,
-            age=age,
-        )
+        states = self._filler.joint_states
+        fault = take_in(states, content, time.monotonic(), ros_time(self))
         if fault is not None:
             self.get_logger().warning(f'joint state ignored: {fault}', throttle_duration_sec=1.0)
         self._filler.take_state()
