@@ -72,7 +72,7 @@ def read_joint_state(content: bytes) -> JointStateMessage:
         bytes that are no such message.
     """
     found = core.read_joint_state(_plain(content))
-    if isinstance(found, core.Fault):
+    if not isinstance(found, tuple):
         what, allowed = core.words(found)
         raise MalformedData('message', Phrase(what.removeprefix('message: ')), allowed)
     return JointStateMessage(*found)

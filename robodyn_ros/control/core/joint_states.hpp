@@ -133,6 +133,7 @@ inline Fault read_joint_state(std::string_view bytes, JointStateMessage & to)
     return {Cause::joint_count, -1, static_cast<double>(count), static_cast<double>(kMostJoints)};
   }
   to.names.clear();
+  to.names.reserve(count);
   for (; count > 0; --count) {
     if (!reader.text(text)) { return none; }
     to.names.push_back(text);
