@@ -71,9 +71,9 @@ public:
     parts_(part::count * n_),
     fading_parts_(parts_.size()),
     torque_(n_),
-    cut_(n_),
     gravity_(n_),
     gravity_before_(n_),
+    cut_(n_),
     stop_torque_(n_),
     damping_torque_(n_),
     zero_(n_)

@@ -777,9 +777,9 @@ PYBIND11_MODULE(core_module, module)
     .def(
       py::init(&settings_of), py::arg("record"), py::arg("position_limits"),
       py::arg("velocity_limits"), py::arg("is_continuous"));
-  std::vector<std::string> names;
-  rd::for_each_setting([&names](const char * name) { names.push_back(member_name(name)); });
-  module.attr("SETTINGS") = py::tuple(py::cast(names));
+  std::vector<std::string> settings;
+  rd::for_each_setting([&settings](const char * name) { settings.push_back(member_name(name)); });
+  module.attr("SETTINGS") = py::tuple(py::cast(settings));
 
   py::class_<Arm, std::shared_ptr<Arm>>(module, "Arm")
     .def(
