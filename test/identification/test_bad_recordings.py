@@ -205,3 +205,8 @@ def test_options_outside_what_is_allowed_are_refused_by_name(arm, recording):
     ):
         with pytest.raises(InvalidArgument, match=next(iter(options))):
             identify(arm.urdf, [recording], **options)
+
+
+def test_names_that_are_a_list_are_stored_as_a_tuple():
+    recording = Recording(['a'], np.arange(40) * 0.01, np.ones((40, 1)), None, np.ones((40, 1)))
+    assert recording.joint_names == ('a',)

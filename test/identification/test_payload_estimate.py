@@ -9,11 +9,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from simulated_recordings import TrueArm, motion
+from urdf_parts import joint, link, robot
 
 from robodyn_ros import Payload, RobotModel, gravity_torque, inverse_dynamics
 from robodyn_ros.commands.effort import _words_of_payload
 from robodyn_ros.errors import InvalidArgument, NoSuchName
 from robodyn_ros.identification import Recording, identify, identify_payload
+from robodyn_ros.identification.payload_estimate import _poses_to_add
 
 LOAD = Payload(1.8, (0.02, -0.03, 0.09), np.diag([0.012, 0.011, 0.006]))
 
@@ -157,3 +159,11 @@ def test_bad_input_is_refused_by_name(arm):
     for scale in (0.0, [1.0, 2.0]):
         with pytest.raises(InvalidArgument, match='effort_scale'):
             identify_payload(arm.urdf, recording, effort_scale=scale)
+
+
+def test_poses_to_add_turn_a_joint_without_limits_both_ways():
+    turning = joint('turn', 'base', 'arm', 'continuous', axis=(0, 1, 0))
+    urdf = robot(link('base'), link('arm', 1.0, (0.3, 0.0, 0.0), (0.1, 0.1, 0.1)), turning)
+    model = RobotModel.from_urdf_text(urdf)
+    poses = _poses_to_add(model, np.eye(4), np.ones(1))
+    assert poses.min() < -0.2 and poses.max() > 0.2

@@ -151,7 +151,7 @@ def limit_use(
     largest = np.zeros(model.n)
     spare, closest, nearest = np.inf, '', -1
     for first in range(0, count, _BATCH):
-        part = time[first : first + _BATCH + 1]
+        part = time[first : first + _BATCH]
         q, qd, qdd = segment.position(part), segment.velocity(part), segment.acceleration(part)
         largest = np.maximum(largest, np.abs(torque(q, qd, qdd)).max(axis=0))
         frames = frame_transforms(model.dh, q) if regions else np.zeros(0)
