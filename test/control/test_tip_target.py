@@ -185,6 +185,19 @@ def test_a_pose_in_the_frame_of_the_tips_reference_is_that_of_the_two_transforms
     assert ((first * turn).inv() * Rotation.from_quat(xyzw)).magnitude() < 1e-12
 
 
+def test_the_reference_goes_to_a_target_critically_damped(held):
+    begin = held.pipeline.tip_reference.position
+    held.pipeline.aim_tip(TipPose.checked([0.0, 0.0, 0.005], UPRIGHT), is_relative=True)
+    ways = []
+    for _ in range(30):
+        held.run()
+        ways.append(np.linalg.norm(held.pipeline.tip_reference.position - begin))
+    # v' = 4 k (k e - v), k = 4 / s, from rest: e / e0 = (1 + 2 k t) exp(-2 k t); steps of 10 ms.
+    time = 0.01 * np.arange(1, 31)
+    expected = 0.005 * (1.0 - (1.0 + 8.0 * time) * np.exp(-8.0 * time))
+    np.testing.assert_allclose(ways[9:], expected[9:], rtol=0.1)
+
+
 @pytest.mark.longer
 def test_a_relative_target_moves_the_reference_along_the_tips_axes(held):
     pose = forward_kinematics(held.stack.model, HERE)
