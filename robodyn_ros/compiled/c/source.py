@@ -28,8 +28,9 @@ from robodyn_ros.compiled.symbolic.kernel import Kernel
 from robodyn_ros.compiled.symbolic.run_time_inputs import PARAMETERS
 
 _LONGEST_TEXT = 64
-# With more operations than this, one state does not wait for all its sines and cosines.
-_MOST_FOR_VECTORS = 250
+# With more operations than this, one state does not wait for all its sines and cosines, unless
+# they are many.
+_MOST_FOR_VECTORS, _MOST_ALONE = 250, 16
 # NaN stays NaN.
 _IN_C = {
     'tanh': 'tanh({0})',
@@ -150,7 +151,8 @@ def _body(kernel: Kernel, in_lanes: bool = False) -> str:
 def _angles(kernel: Kernel, code: StraightLine) -> list[str]:
     """Return the lines that take sines and cosines from ``vectors.h``."""
     lines = []
-    if sum(kernel.operation_count) > _MOST_FOR_VECTORS or not code.angles:
+    is_long = sum(kernel.operation_count) > _MOST_FOR_VECTORS
+    if (is_long and len(code.angles) <= _MOST_ALONE) or not code.angles:
         for k, text in enumerate(code.angles):
             lines += [f'    double s{k}, c{k};', f'    sine_and_cosine({text}, &s{k}, &c{k});']
         return lines
