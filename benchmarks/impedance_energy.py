@@ -265,7 +265,7 @@ class ShakenArm(SoftArm):
             turn = Rotation.from_rotvec(random.uniform(-0.4, 0.4, 3))
             xyzw = (turn * Rotation.from_matrix(pose[:3, :3])).as_quat()
             self.asked += 1
-            self.refused += self.core.aim_tip(place, xyzw) != core.TargetRefusal.none
+            self.refused += self.core.aim_tip(place, xyzw).cause != core.Cause.none
 
 
 def row(case):
