@@ -47,6 +47,7 @@ _T = TypeVar('_T')
 
 CONTRADICTION = 'sources of joint states contradict each other'
 
+_ORIGIN = TipPose(np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]))
 _MOST_LAYOUTS = 8  # of messages with added efforts, remembered
 
 
@@ -447,18 +448,14 @@ class CommandPipeline:
         checked_times(times)
         what = 'target poses'
         self._require(what, self._core.target_refusal(is_pose=True))
-        reference = self.tip_reference
-        targets = []
-        for pose in poses:
-            refusal, *target = self._core.pose_in_base(pose.position, pose.xyzw, is_relative)
-            self._require(what, refusal)
-            targets.append(TipPose(*map(np.array, target)))
+        reference = self._pose_in_base(what, _ORIGIN, is_relative=True)
+        targets = [self._pose_in_base(what, pose, is_relative) for pose in poses]
         now = 0.0 if self.state is None else self.state.time
         begin = now if start is None else start
         at = [begin + time for time in times]
         if at[-1] < now:
             raise RejectedTarget(what, Phrase(f'over {now - at[-1]:.3g} s ago'), 'poses to come')
-        if at[0] > now and reference is not None:  # from where the reference is until then
+        if at[0] > now:  # from where the reference is until then
             targets, at = [reference, *targets], [begin if now < begin < at[0] else now, *at]
         poses_in_time = PoseTrajectory(tuple(at), tuple(targets))
         self._require(what, self._tip.follow(poses_in_time, now))
@@ -804,6 +801,12 @@ class CommandPipeline:
         error = FollowsNone if refusal.cause in _NOTHING_FOLLOWED else RejectedTarget
         raise error(what, Phrase(is_wrong), allowed)
 
+    def _pose_in_base(self, what: str, pose: TipPose, is_relative: bool) -> TipPose:
+        """Return a pose in base axes, or refuse one that is out of reach or of no reference."""
+        refusal, *target = self._core.pose_in_base(pose.position, pose.xyzw, is_relative)
+        self._require(what, refusal)
+        return TipPose(*map(np.array, target))
+
     def _check_rate(self) -> None:
         """
         Refuse to follow a trajectory where joint states come too seldom for the gains.
@@ -837,9 +840,6 @@ class CommandPipeline:
 
     def _name(self, joint: int) -> str:
         return self.reference_limits.joint_names[joint]
-
-    def _slides(self, joint: int) -> bool:
-        return bool(self.reference_limits.possible.prismatic[joint])
 
     def _words(self, fault: core.Fault) -> str:
         """Return a fault of the core as text."""

@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 SOURCES: str
 REST_SPEED: float
 SETTLED_SPEED: float
-OVERSPEED: float
 PLAUSIBLE_SPEED_RATIO: float
 PLAUSIBLE_STEP: float
 LONGEST_RATE_STEP: float
@@ -283,8 +282,8 @@ class Pipeline:
     def words(
         self, fault: Fault, joint_names: Sequence[str], slide: Sequence[bool]
     ) -> tuple[str, str]: ...
-    reach: float
     tip_reference: tuple[list[float], list[float]]
+    has_tip_reference: bool
     has_tip_target: bool
     spring_wrench: list[float]
     stiffness: tuple[np.ndarray, np.ndarray, list[float], list[float]]

@@ -142,10 +142,9 @@ class TipTargets:
     @property
     def reference(self) -> TipPose | None:
         """The tip's reference in base axes; None before the first one."""
-        position, xyzw = self._core.tip_reference
-        if not any(position) and not any(xyzw[:3]):  # as it is made
+        if not self._core.has_tip_reference:
             return None
-        return TipPose(np.array(position), np.array(xyzw))
+        return TipPose(*map(np.array, self._core.tip_reference))
 
     def aim(self, pose: TipPose, is_relative: bool = False) -> core.Fault:
         """Aim at a pose in base axes, or those of the reference; return why it is refused."""

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Targets of the tip: what they are checked for, and where a trajectory of poses is in time."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from control_arm import to
@@ -17,6 +19,7 @@ from robodyn_ros.control.tip_target import (
     TipPose,
     checked_times,
 )
+from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.kinematics import forward_kinematics, tip_jacobian
 
 UPRIGHT = (0.0, 0.0, 0.0, 1.0)
@@ -205,6 +208,23 @@ def test_a_relative_target_moves_the_reference_along_the_tips_axes(held):
     held.run(300)
     expected = pose[:3, 3] + pose[:3, :3] @ [0.0, 0.0, 0.05]
     np.testing.assert_allclose(held.pipeline.tip_reference.position, expected, atol=1e-4)
+
+
+def test_nothing_is_relative_to_a_reference_that_no_cycle_has_computed(panda_urdf):
+    held = Held(panda_urdf, mode='computed_torque')
+    held.run(60)
+    names = held.stack.model.joint_names
+    trajectory = Trajectory.from_points(names, [0.0], [list(HERE)], [()], [()], [()])
+    held.pipeline.follow(trajectory)
+    held.run(2)
+    held.pipeline.settings = replace(held.pipeline.settings, mode='cartesian_impedance')
+    near = TipPose.checked([0.0, 0.0, 0.05], UPRIGHT)
+    with pytest.raises(FollowsNone, match='nothing is followed'):
+        held.pipeline.aim_tip(near, is_relative=True)
+    with pytest.raises(FollowsNone, match='nothing is followed'):
+        held.pipeline.follow_poses([1.0], [near])
+    with pytest.raises(FollowsNone, match='nothing is followed'):
+        held.pipeline.add_wrench([0.0, 0.0, 5.0, 0.0, 0.0, 0.0], held.now, is_relative=True)
 
 
 def test_a_mode_without_a_spring_at_the_tip_refuses_a_target(panda_urdf):

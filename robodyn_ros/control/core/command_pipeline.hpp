@@ -184,6 +184,7 @@ public:
   Fault aim_tip(const Pose & given, bool is_relative = false)
   {
     if (const Fault refusal = target_refusal(true)) { return refusal; }
+    if (is_relative && !has_tip_reference()) { return {Cause::not_followed}; }
     const Pose target = in_base(given, is_relative);
     if (const Fault refusal = reach_refusal(target)) { return refusal; }
     if (!state_.law.latest().impedance.at_tip()) { return {Cause::no_spring}; }
@@ -197,6 +198,12 @@ public:
     return is_relative ? given.after(tip_reference()) : given;
   }
 
+  // Whether the tip's reference is known: not before the first cycle of an impedance.
+  bool has_tip_reference() const
+  {
+    const auto is_set = [](const Three & each) { return each != Three{}; };
+    return is_set(tip_reference().position) || is_set(tip_reference().turn.v);
+  }
   // Where the tip of an impedance shall be, in the base link's frame.
   const Pose & tip_reference() const { return state_.parts.tip().latest(); }
 
@@ -217,6 +224,7 @@ public:
     const Fault wrong = refusal_of(given, impedance.largest_force, impedance.largest_moment);
     if (wrong) { return wrong; }
     if (const Fault refusal = target_refusal(false)) { return refusal; }
+    if (is_relative && !has_tip_reference()) { return {Cause::not_followed}; }
     Six wrench = given;
     if (is_relative) {
       const Turn & axes = tip_reference().turn;

@@ -657,7 +657,6 @@ PYBIND11_MODULE(core_module, module)
   module.attr("SOURCES") = ROBODYN_SOURCES;
   module.attr("REST_SPEED") = rd::kRestSpeed;
   module.attr("SETTLED_SPEED") = rd::kSettledSpeed;
-  module.attr("OVERSPEED") = rd::kOverspeed;
   module.attr("PLAUSIBLE_SPEED_RATIO") = rd::kPlausibleSpeedRatio;
   module.attr("PLAUSIBLE_STEP") = rd::kPlausibleStep;
   module.attr("LONGEST_RATE_STEP") = rd::kLongestRateStep;
@@ -928,9 +927,12 @@ PYBIND11_MODULE(core_module, module)
     .def(
       "pose_in_base",
       [](Pipeline & self, const rd::Three & position, const Quaternion & xyzw, bool is_relative) {
-        const rd::Pose pose = self.core().in_base({position, turn_of(xyzw)}, is_relative);
-        return py::make_tuple(
-          self.core().reach_refusal(pose), pose.position, quaternion_of(pose));
+        const rd::CommandPipeline & core = self.core();
+        const rd::Pose pose = core.in_base({position, turn_of(xyzw)}, is_relative);
+        const bool is_known = !is_relative || core.has_tip_reference();
+        const rd::Fault refusal =
+          is_known ? core.reach_refusal(pose) : rd::Fault{rd::Cause::not_followed};
+        return py::make_tuple(refusal, pose.position, quaternion_of(pose));
       },
       py::arg("position"), py::arg("xyzw"), py::arg("is_relative"))
     .def(
@@ -942,13 +944,14 @@ PYBIND11_MODULE(core_module, module)
         return std::make_pair(words.is, words.allowed);
       },
       py::arg("fault"), py::arg("joint_names"), py::arg("slide"))
-    .def_property_readonly("reach", [](Pipeline & self) { return self.core().reach(); })
     .def_property_readonly(
       "tip_reference",
       [](Pipeline & self) {
         const rd::Pose & pose = self.core().tip_reference();
         return py::make_tuple(pose.position, quaternion_of(pose));
       })
+    .def_property_readonly(
+      "has_tip_reference", [](Pipeline & self) { return self.core().has_tip_reference(); })
     .def_property_readonly(
       "has_tip_target",
       [](Pipeline & self) { return self.core().state().parts.tip().has_target(); })
