@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from builtin_interfaces.msg import Duration, Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import Quaternion, Transform, Vector3, Vector3Stamped, Wrench
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_interfaces.msg import MinimalParameter
 from robodyn_interfaces.msg import Payload as PayloadMessage
@@ -21,12 +22,53 @@ from robodyn_ros.parameters import LinearCombination
 from robodyn_ros.ros.plain_text import plain
 
 
-def seconds(stamp: Time) -> float:
-    """Return a stamp in seconds; exact to a quarter of a microsecond for today's dates."""
+def seconds(stamp: Time | Duration) -> float:
+    """Return a time in seconds; a stamp of today is exact to a quarter of a microsecond."""
     return stamp.sec + 1e-9 * stamp.nanosec
 
 
-def floats(values: np.ndarray) -> array:
+def duration(time: float) -> Duration:
+    """Return a duration, or a stamp, of a time [s]."""
+    whole, nanoseconds = divmod(round(1e9 * time), 1_000_000_000)
+    return Duration(sec=whole, nanosec=nanoseconds)
+
+
+def trajectory(
+    joint_names: Sequence[str],
+    times: Iterable[float],
+    positions: np.ndarray,
+    velocities: np.ndarray,
+    accelerations: np.ndarray | None = None,
+    efforts: np.ndarray | None = None,
+) -> JointTrajectory:
+    """
+    Return the message of a trajectory.
+
+    Parameters
+    ----------
+    joint_names : sequence of str, n of them
+    times : iterable of float, N of them
+        After its start [s].
+    positions, velocities, accelerations, efforts : array, shape (N, n)
+        A point has none of those that are not given, or not finite at one of its joints.
+    """
+
+    def rows(values: np.ndarray | None) -> list[array]:
+        if values is None:
+            return [floats([])] * len(positions)
+        known = np.isfinite(values).all(axis=1)
+        return [floats(row if is_known else []) for row, is_known in zip(values, known)]
+
+    names = ('positions', 'velocities', 'accelerations', 'effort')
+    columns = map(rows, (positions, velocities, accelerations, efforts))
+    points = [
+        JointTrajectoryPoint(time_from_start=duration(time), **dict(zip(names, row)))
+        for time, row in zip(times, zip(*columns))
+    ]
+    return JointTrajectory(joint_names=list(joint_names), points=points)
+
+
+def floats(values: np.ndarray | Sequence[float]) -> array:
     """Return a float64 message field; messages take an array of this type unchecked."""
     field = array('d')
     field.frombytes(np.ascontiguousarray(values, dtype=float).tobytes())
@@ -114,6 +156,13 @@ def minimal_parameter(expression: LinearCombination, deviation: float) -> Minima
         link=expression.link,
         unit=expression.unit,
     )
+
+
+def diagnostics(stamp: Time, *status: DiagnosticStatus) -> DiagnosticArray:
+    """Return the message of some status."""
+    message = DiagnosticArray(status=list(status))
+    message.header.stamp = stamp
+    return message
 
 
 def diagnostic_status(

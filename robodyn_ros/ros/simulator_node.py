@@ -86,13 +86,13 @@ from robodyn_ros.errors import (
     shown,
 )
 from robodyn_ros.model import Payload, RobotModel
-from robodyn_ros.ros import command_line, conversions, graph
+from robodyn_ros.ros import conversions, graph
 from robodyn_ros.ros.conversions import seconds
 from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainlySpoken
 from robodyn_ros.ros.qos import LATCHED, RECORDING, RELIABLE
 from robodyn_ros.ros.services import callbacks
-from robodyn_ros.ros.spinning import run_until_signal
+from robodyn_ros.ros.spinning import run_from_command_line
 from robodyn_ros.ros_parameters import parameters_of
 from robodyn_ros.simulation.arm import ArmSimulation, Sensors
 from robodyn_ros.simulation.drive import Drive
@@ -180,7 +180,7 @@ class SimulatorNode(PlainlySpoken, Node):
         self._is_answered = self._is_commanded = False  # since the last step, in lockstep
         self._steps = 0
         self._began = time.monotonic()
-        self._told_missing = ''
+        self._logged_missing = ''
         self._commands = 0
         self._missed_cycles = 0
 
@@ -479,8 +479,8 @@ class SimulatorNode(PlainlySpoken, Node):
         is_awaited &= time.monotonic() - self._began > WAITING_TIME
         if missing := self._missing() if is_awaited else '':
             message = f'{message}: {missing}'
-            if missing != self._told_missing:
-                self._told_missing = missing
+            if missing != self._logged_missing:
+                self._logged_missing = missing
                 self.get_logger().warning(message)
         status = conversions.diagnostic_status(
             f'{self.get_fully_qualified_name()[1:]}: arm',
@@ -493,9 +493,7 @@ class SimulatorNode(PlainlySpoken, Node):
                 'missed_cycles': self._missed_cycles,
             },
         )
-        array = DiagnosticArray(status=[status])
-        array.header.stamp = self._stamp
-        self._diagnostics.publish(array)
+        self._diagnostics.publish(conversions.diagnostics(self._stamp, status))
 
     def _missing(self) -> str:
         """Return why no command comes, and what helps, as text; empty: nothing is known."""
@@ -549,10 +547,7 @@ def _scale(name: str, given: Sequence[float], n: int) -> np.ndarray:
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal ends it with code 0; 1 where it cannot begin."""
-    code = command_line.exit_code(args, 'simulator_node', ABOUT, PARAMETERS)
-    if code is not None:
-        return code
-    return run_until_signal('simulator_node', SimulatorNode, args)
+    return run_from_command_line('simulator_node', ABOUT, PARAMETERS, SimulatorNode, args)
 
 
 if __name__ == '__main__':

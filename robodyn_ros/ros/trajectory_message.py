@@ -20,6 +20,7 @@ from trajectory_msgs.msg import JointTrajectory
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.errors import MalformedData, Phrase, RejectedTrajectory
 from robodyn_ros.ros import cdr
+from robodyn_ros.ros.conversions import seconds
 from robodyn_ros.ros.rclpy_workarounds import message_of
 
 MOST_JOINTS = 1000
@@ -88,12 +89,9 @@ class TrajectoryMessage:
         """Return the content of a message that rclpy has deserialised."""
         points = message.points
         return cls(
-            cdr.seconds(message.header.stamp.sec, message.header.stamp.nanosec),
+            seconds(message.header.stamp),
             tuple(message.joint_names),
-            [
-                cdr.seconds(point.time_from_start.sec, point.time_from_start.nanosec)
-                for point in points
-            ],
+            [seconds(point.time_from_start) for point in points],
             [point.positions for point in points],
             [point.velocities for point in points],
             [point.accelerations for point in points],
@@ -132,7 +130,7 @@ def largest_size(joints: int) -> int:
 
 def _read(data: bytes) -> TrajectoryMessage:
     """Return a message in plain CDR, little-endian."""
-    stamp = cdr.seconds(*cdr.TIME.unpack_from(data))
+    whole, nanoseconds = cdr.TIME.unpack_from(data)
     _, at = cdr.text(data, cdr.TIME.size)  # the frame
     count, at = cdr.integer(data, at)
     if count > MOST_JOINTS:
@@ -147,7 +145,7 @@ def _read(data: bytes) -> TrajectoryMessage:
     fields: list[list[Sequence[float]]] = [[], [], [], []]
     while len(times) < count:
         at = _read_points(data, at, count - len(times), times, fields)
-    return TrajectoryMessage(stamp, names, times, *fields)
+    return TrajectoryMessage(whole + 1e-9 * nanoseconds, names, times, *fields)
 
 
 def _read_points(

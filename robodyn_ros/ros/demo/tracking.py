@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import rclpy
 from numpy.typing import NDArray
-from rclpy.duration import Duration
 from rclpy.time import Time
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_interfaces.msg import DynamicsState
 from robodyn_ros.motions.point_to_point import (
@@ -32,7 +31,7 @@ from robodyn_ros.motions.point_to_point import (
     suitable_motion,
 )
 from robodyn_ros.report.drawing import Paper, drawable, save_picture
-from robodyn_ros.ros.conversions import seconds
+from robodyn_ros.ros.conversions import seconds, trajectory
 from robodyn_ros.ros.demo.node_process import NodeProcess
 from robodyn_ros.ros.demo.runner import (
     SILENCE_TIMEOUT,
@@ -289,14 +288,8 @@ class _Recorder(Observer):
 
     def send(self, joint_names: Sequence[str], motion: PointToPoint, start: float) -> None:
         """Ask for the motion, to begin at a stamp [s]."""
-        still = [0.0] * len(joint_names)
-        point = JointTrajectoryPoint(
-            positions=motion.goal.tolist(),
-            velocities=still,
-            accelerations=still,
-            time_from_start=Duration(nanoseconds=round(motion.duration * 1e9)).to_msg(),
-        )
-        message = JointTrajectory(joint_names=list(joint_names), points=[point])
+        goal, still = motion.goal[np.newaxis], np.zeros((1, len(joint_names)))
+        message = trajectory(joint_names, [motion.duration], goal, still, still)
         message.header.stamp = Time(nanoseconds=round(start * 1e9)).to_msg()
         self._sent = f'{seconds(message.header.stamp):.9f}'
         self._trajectories.publish(message)
