@@ -425,7 +425,7 @@ def run(shared: SharedMemory, args: Sequence[str] | None, parent_pid: int) -> No
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # it limits the process's life
     with suppress(OSError):
         os.setsid()  # a terminal or a launcher that kills its group leaves it alive
-    _come_before_the_node()
+    _raise_priority()
     gc.disable()  # it makes nothing in circles, and looking would copy the parent's memory
     parent = Parent(parent_pid)
     while shared.names.value is None:
@@ -440,7 +440,7 @@ def run(shared: SharedMemory, args: Sequence[str] | None, parent_pid: int) -> No
     rclpy.shutdown()
 
 
-def _come_before_the_node() -> None:
+def _raise_priority() -> None:
     """Take a real-time priority, the next above the node's if it has one, where allowed."""
     with suppress(AttributeError, OSError):
         policy, priority = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
