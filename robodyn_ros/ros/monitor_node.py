@@ -30,15 +30,15 @@ from robodyn_interfaces.msg import Contact
 from robodyn_ros.description.source import user_path
 from robodyn_ros.errors import MalformedData, RobodynError
 from robodyn_ros.identification import Identification, Recording
-from robodyn_ros.monitoring.ageing import REFERENCE, Condition, Motion, condition
+from robodyn_ros.monitoring.ageing import REFERENCE, Condition, MotionEntry, condition
 from robodyn_ros.monitoring.history import append_motions, read_history
 from robodyn_ros.monitoring.motions import Clock, CommandedEfforts, MotionCollector, examined
 from robodyn_ros.ros.conversions import diagnostic_status, diagnostics
 from robodyn_ros.ros.joint_states import JointStateMessage, read_joint_state
 from robodyn_ros.ros.parameter_overrides import declared_values
-from robodyn_ros.ros.plain_text import PlainlySpoken
+from robodyn_ros.ros.plain_text import PlainLoggerMixin
 from robodyn_ros.ros.qos import RECORDED_STATES, RELIABLE
-from robodyn_ros.ros.rclpy_workarounds import TakenByHand, waiting_messages
+from robodyn_ros.ros.rclpy_workarounds import PolledCallbackGroup, waiting_messages
 from robodyn_ros.ros.spinning import run_from_command_line
 from robodyn_ros.ros_parameters import parameters_of
 from robodyn_ros.spatial import FloatArray
@@ -57,7 +57,7 @@ _MOST_TEMPERATURES = 4000
 _MOST_MOTIONS = 5000  # that are kept in memory
 
 
-class MonitorNode(PlainlySpoken, Node):
+class MonitorNode(PlainLoggerMixin, Node):
     """
     Refits each motion, and says in /diagnostics what its history bears.
 
@@ -74,7 +74,7 @@ class MonitorNode(PlainlySpoken, Node):
         self._given = given = declared_values(self, PARAMETERS)
         self._found = found = Identification.load(user_path(given['model']))
         names = found.model.joint_names
-        self._motions: list[Motion] = []
+        self._motions: list[MotionEntry] = []
         if given['history']:
             before = read_history(given['history'], found)
             for finding in before.findings:
@@ -112,7 +112,7 @@ class MonitorNode(PlainlySpoken, Node):
             topic,
             lambda _: None,
             RECORDED_STATES,
-            callback_group=TakenByHand(),
+            callback_group=PolledCallbackGroup(),
             raw=True,
         )
 

@@ -62,7 +62,7 @@ from robodyn_ros.ros import conversions
 from robodyn_ros.ros.conversions import seconds
 from robodyn_ros.ros.joint_states import read_joint_state
 from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
-from robodyn_ros.ros.plain_text import PlainlySpoken
+from robodyn_ros.ros.plain_text import PlainLoggerMixin
 from robodyn_ros.ros.qos import LATCHED, RECORDED_STATES, RECORDING, RELIABLE
 from robodyn_ros.ros.signals import StopSignal
 from robodyn_ros.ros.spinning import run_from_command_line
@@ -94,7 +94,7 @@ _JOINT_STATE = 'sensor_msgs/msg/JointState'
 _VERSION: Final = 8  # which Humble reads, too
 
 
-class MotionNode(PlainlySpoken, Node):
+class MotionNode(PlainLoggerMixin, Node):
     """
     Sends a motion, watches and records it; ``is_over`` says when, and ``problem`` how.
 

@@ -89,7 +89,7 @@ from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.ros import conversions, graph
 from robodyn_ros.ros.conversions import seconds
 from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
-from robodyn_ros.ros.plain_text import PlainlySpoken
+from robodyn_ros.ros.plain_text import PlainLoggerMixin
 from robodyn_ros.ros.qos import LATCHED, RECORDING, RELIABLE
 from robodyn_ros.ros.services import callbacks
 from robodyn_ros.ros.spinning import run_from_command_line
@@ -107,13 +107,13 @@ HANDOVER_TIME = 5.0
 """For the torques to carry a new payload, before the brakes let go of it [s] of simulated time."""
 
 CARRIED = 0.95
-"""So much of a change of weight is in the torques that carry it."""
+"""Fraction of a change of weight that the torques must carry before the brakes release."""
 
 AT_REST = 0.05
-"""Faster than this an arm is not braked [rad/s] or [m/s]."""
+"""Highest speed at which the brakes engage [rad/s] or [m/s]."""
 
 MOST_WRENCHES = 100
-"""So many may wait for their time."""
+"""Longest queue of wrenches."""
 
 
 ABOUT = (
@@ -126,7 +126,7 @@ ABOUT = (
 PARAMETERS = parameters_of('simulator_node')
 
 
-class SimulatorNode(PlainlySpoken, Node):
+class SimulatorNode(PlainLoggerMixin, Node):
     """
     Steps an arm in real time or in lockstep.
 

@@ -212,7 +212,7 @@ class Rejections:
         return {'last_rejection': self.reason, 'last_rejection_stamp': stamp}
 
 
-class AtOnce:
+class RateLimiter:
     """Limits diagnostics published at once, for a sender who waits for an answer."""
 
     def __init__(self) -> None:

@@ -44,7 +44,7 @@ from robodyn_ros.report.watch_page import JOINT_NUMBERS, live_frame, residual_ba
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.joint_states import LARGEST_SIZE
 from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
-from robodyn_ros.ros.plain_text import PlainlySpoken, plain
+from robodyn_ros.ros.plain_text import PlainLoggerMixin, plain
 from robodyn_ros.ros.qos import LATCHED
 from robodyn_ros.ros.rclpy_workarounds import message_of, waiting_messages
 from robodyn_ros.ros.signals import StopSignal
@@ -66,7 +66,7 @@ _PERIOD = 0.1  # between looks at signals [s]
 _AT_TIP = np.zeros(3)
 
 
-class WatchNode(PlainlySpoken, Node):
+class WatchNode(PlainLoggerMixin, Node):
     """
     Serves the page, and what the newest messages say.
 

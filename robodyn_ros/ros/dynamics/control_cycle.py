@@ -265,7 +265,7 @@ class ControlCycle:
     @property
     def no_joint_state(self) -> str:
         """A message that no joint state has come, and where there may be some."""
-        return self._states.unheard
+        return self._states.no_publisher_hint
 
     @property
     def contradiction(self) -> str:

@@ -38,13 +38,13 @@ from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic, late_de
 from robodyn_ros.ros.feedforward import action_front
 from robodyn_ros.ros.joint_states import NO_CLOCK, elapsed_time, ros_time, take_in
 from robodyn_ros.ros.parameter_overrides import check_name, declared_values, in_parameters
-from robodyn_ros.ros.plain_text import PlainlySpoken
+from robodyn_ros.ros.plain_text import PlainLoggerMixin
 from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
 from robodyn_ros.ros.rclpy_workarounds import message_of
 from robodyn_ros.ros.services import callbacks
 from robodyn_ros.ros.spinning import run_from_command_line
 from robodyn_ros.ros.trajectory_message import (
-    AtOnce,
+    RateLimiter,
     Rejections,
     TrajectoryMessage,
     largest_size,
@@ -63,7 +63,7 @@ NAME = 'feedforward'
 PARAMETERS = parameters_of(NAME)
 
 
-class FeedforwardNode(PlainlySpoken, Node):
+class FeedforwardNode(PlainLoggerMixin, Node):
     """
     Adds feedforward efforts to trajectories, and forwards them.
 
@@ -81,7 +81,7 @@ class FeedforwardNode(PlainlySpoken, Node):
         self._servo = {name: given[name] for name in ('servo_gains', 'largest_offset')}
         self._filler: TrajectoryFeedforward | None = None
         self._description = DescriptionTopic()
-        self._rejections, self._at_once = Rejections(), AtOnce()
+        self._rejections, self._at_once = Rejections(), RateLimiter()
         self._is_refused = False  # the last trajectory
         self._waiting: JointTrajectory | None = None  # the last of the topic, if it has a start
         controller = given['controller']

@@ -44,7 +44,7 @@ from robodyn_ros.model import Payload
 from robodyn_ros.ros import qos
 from robodyn_ros.ros.child_process import ChildProcess
 from robodyn_ros.ros.services import callbacks, payload_estimation
-from robodyn_ros.ros.shared_memory import Change, Names, Outcome, SharedMemory
+from robodyn_ros.ros.shared_memory import Change, ChangeOutcome, Names, SharedMemory
 from robodyn_ros.ros.signals import leave_stop_signals_to_the_node
 
 MODEL_SERVICES: dict[str, tuple[Any, Callable[..., Any]]] = {
@@ -126,9 +126,9 @@ class ServiceProcess:
         if time.monotonic() > change.deadline:
             return  # the client has been answered: no response in time
         try:
-            outcome = Outcome(change.number, apply(change.what))
+            outcome = ChangeOutcome(change.number, apply(change.what))
         except RobodynError as error:
-            outcome = Outcome(change.number, None, error)
+            outcome = ChangeOutcome(change.number, None, error)
         self._shared.outcome.set(outcome)
 
     def close(self) -> None:
@@ -192,7 +192,7 @@ class ServiceNode(Node):
         deadline = time.monotonic() + CHANGE_TIMEOUT
         self._shared.change.set(Change(self._changes, deadline, what))
         while time.monotonic() < deadline + OUTCOME_TIMEOUT:
-            outcome: Outcome | None = self._shared.outcome.value
+            outcome: ChangeOutcome | None = self._shared.outcome.value
             if outcome is not None and outcome.number == self._changes:
                 if outcome.load is None:
                     raise outcome.refusal or NotReady('the load', Phrase('unknown'), 'a known one')

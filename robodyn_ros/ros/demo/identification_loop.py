@@ -76,7 +76,7 @@ _URDF, _FOUND = '#d55e00', '#0072b2'
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
+class LoopResults:
     """
     What was run and found.
 
@@ -108,7 +108,7 @@ class Results:
     seconds: float
 
 
-def run_identification(arm: Arm, output: Path, *, seed: int = 1) -> dict[str, Any]:
+def run_identification_loop(arm: Arm, output: Path, *, seed: int = 1) -> dict[str, Any]:
     """
     Run the loop, print its table, write ``summary.json``, ``identification.png`` and the bags.
 
@@ -179,7 +179,7 @@ def run_identification(arm: Arm, output: Path, *, seed: int = 1) -> dict[str, An
         after = rig.recorded(
             'after', new, lambda part: step(5 + part, 'new motion, as identified'), identified
         )
-    results = Results(
+    results = LoopResults(
         robot=model.name or arm.urdf.stem,
         model=model,
         true=true,
@@ -351,7 +351,7 @@ def _regression(rows: list[Rows], columns: Sequence[int], *, every: bool = False
     return Regression(*(np.concatenate(part).astype(float) for part in zip(*parts)))
 
 
-def tracking_error(results: Results, recording: Recording, start: float) -> FloatArray:
+def tracking_error(results: LoopResults, recording: Recording, start: float) -> FloatArray:
     """Return asked minus measured positions (N, n) while the new motion runs [rad or m]."""
     time = recording.time - start
     inside = (time >= 0.0) & (time <= results.asked.duration)
@@ -375,7 +375,7 @@ def impossible_bodies(model: RobotModel) -> int:
     return int((least < -_ROUNDING * np.abs(largest)).sum())
 
 
-def summary(results: Results) -> dict[str, Any]:
+def summary(results: LoopResults) -> dict[str, Any]:
     """
     Return the numbers for ``summary.json``.
 
@@ -413,7 +413,7 @@ def summary(results: Results) -> dict[str, Any]:
     return numbers
 
 
-def tables(results: Results, numbers: Mapping[str, Any]) -> list[Table]:
+def tables(results: LoopResults, numbers: Mapping[str, Any]) -> list[Table]:
     """Return the numbers as tables for a terminal."""
     table = Table(title=f'{results.robot}: a new motion, before and after')
     for head in ('', 'URDF', 'least squares', 'identified'):
@@ -433,7 +433,7 @@ def tables(results: Results, numbers: Mapping[str, Any]) -> list[Table]:
     return [table]
 
 
-def save_plot(results: Results, path: Path) -> None:
+def save_plot(results: LoopResults, path: Path) -> None:
     """Draw the torque of the joint that the URDF errs most about, and the tracking errors."""
     prediction = results.found.predict(results.before)
     of_urdf = results.found.effort_before(results.model, results.before)
