@@ -15,7 +15,12 @@ from robodyn_ros.identification import Identification, Recording
 from robodyn_ros.identification.exciting_motion import search
 from robodyn_ros.motions import MotionSamples
 from robodyn_ros.ros.demo import identification_loop, runner
-from robodyn_ros.ros.demo.identification_loop import LeastSquares, gravity_error, impossible_bodies
+from robodyn_ros.ros.demo.identification_loop import (
+    LeastSquares,
+    RecordedMotion,
+    gravity_error,
+    impossible_bodies,
+)
 from robodyn_ros.ros.demo.runner import Arm
 from robodyn_ros.simulation.sampled_arm import random_poses, sampled_arm
 
@@ -82,14 +87,13 @@ def test_the_loop_identifies_by_one_motion_and_is_judged_by_another(tmp_path, mo
     def run(rig, name, motion, advance, identified=None):
         found = identified and Identification.load(identified)
         runs.append((name, rig.simulated.urdf.name, found))
-        rig.starts[name] = 0.0
         advance(0.75)
         true = sampled_arm(RobotModel.from_urdf(rig.arm.urdf), rig.seed)
         limits = np.array(rig.commanding['effort_limits'])
         assert (limits > motion.use[0].effort).all()
         made = recorded(true, motion.trajectory)
         error = 1e-3 if identified else 1e-2
-        return replace(made, position=made.position + error)
+        return RecordedMotion(motion, replace(made, position=made.position + error), 0.0)
 
     def update(progress, task, *, completed, description):
         bar.append(completed)
