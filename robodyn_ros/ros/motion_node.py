@@ -26,7 +26,7 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,14 +37,12 @@ from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.qos import ReliabilityPolicy
 from rclpy.serialization import serialize_message
-from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_interfaces.msg import Contact, DynamicsState
 from robodyn_ros.control.motion_file import samples_of_file
-from robodyn_ros.control.trajectory import MOST_POINTS
 from robodyn_ros.description.source import user_path
 from robodyn_ros.description.urdf import urdf_text
 from robodyn_ros.errors import (
@@ -58,8 +56,8 @@ from robodyn_ros.identification.motion_run import MotionWatch, approach, slowed,
 from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.model import RobotModel, force_unit, position_unit
 from robodyn_ros.motions import MotionSamples
-from robodyn_ros.ros import conversions
-from robodyn_ros.ros.conversions import seconds
+from robodyn_ros.motions.trajectory_yaml import TrajectoryRows
+from robodyn_ros.ros.conversions import rows_of_motion, seconds, trajectory_message
 from robodyn_ros.ros.joint_states import read_joint_state
 from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainLoggerMixin
@@ -89,7 +87,6 @@ SPIN_PERIOD = 0.05  # [s]
 WATCH_PERIOD = 0.004  # least time between two looks at efforts [s]
 ANSWER_TIME = 1.0  # by the stamps, after which a node that follows nothing is asked again [s]
 FOLLOW_TIMEOUT = 30.0  # for it to follow [s]
-_POINT_RATE = 50.0  # most points of a trajectory a second
 _JOINT_STATE = 'sensor_msgs/msg/JointState'
 _VERSION: Final = 8  # which Humble reads, too
 
@@ -289,7 +286,9 @@ class MotionNode(PlainLoggerMixin, Node):
         if self._bag is not None:
             self._bag.note(f'start_of_{name}', repr(self._start))
         names = self._model.joint_names
-        message = _trajectory_message(names, motion, self._start, self._lead)
+        # Before its first point the way there: an arm is never quite there.
+        rows = rows_of_motion(names, motion)
+        message = trajectory_message(rows, self._start - self._lead, self._lead)
         self._awaited = f'{seconds(message.header.stamp):.9f}'
         self._trajectories.publish(message)
         self.get_logger().info(f'{name}: {motion.time[-1]:.1f} s', throttle_duration_sec=1.0)
@@ -381,9 +380,9 @@ class MotionNode(PlainLoggerMixin, Node):
             return JointTrajectory()  # without points: nothing is followed any more
         assert self._part is not None
         q, qd, _ = state_at(self._part[1], self._stamp - self._start)
-        rest = q + 0.5 * STOP_TIME * qd
-        names, still = self._model.joint_names, np.zeros((1, len(q)))
-        return conversions.trajectory(names, [STOP_TIME], rest[np.newaxis], still)
+        rest, still = (q + 0.5 * STOP_TIME * qd).tolist(), [0.0] * len(q)
+        names = self._model.joint_names
+        return trajectory_message(TrajectoryRows(names, [STOP_TIME], [rest], [still], [()], [()]))
 
     def _end(self, words: str, *, failed: bool = True) -> None:
         self.is_over = True
@@ -473,25 +472,6 @@ class _BagWriter:
         if self._writer is not None:
             writer, self._writer = self._writer, None
             writer.close()
-
-
-def _trajectory_message(
-    joint_names: Sequence[str], motion: MotionSamples, start: float, lead: float
-) -> JointTrajectory:
-    """
-    Return the message of a motion that begins at a stamp [s], of ``MOST_POINTS`` at most.
-
-    So long before [s] the way to its first point begins: an arm is never quite there.
-    """
-    count = len(motion.time)
-    wanted = int(min(MOST_POINTS, np.ceil(motion.time[-1] * _POINT_RATE) + 1, count))
-    chosen = np.unique(np.linspace(0, count - 1, max(wanted, 2)).round().astype(int))
-    times = lead + motion.time[chosen]
-    message = conversions.trajectory(
-        joint_names, times, motion.q[chosen], motion.qd[chosen], motion.qdd[chosen]
-    )
-    message.header.stamp = Time(nanoseconds=round(1e9 * (start - lead))).to_msg()
-    return message
 
 
 def _spin(node: MotionNode, executor: Executor, stop_signal: StopSignal) -> int:

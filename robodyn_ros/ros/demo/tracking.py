@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import rclpy
 from numpy.typing import NDArray
-from rclpy.time import Time
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
@@ -30,8 +29,9 @@ from robodyn_ros.motions.point_to_point import (
     largest_torque,
     suitable_motion,
 )
+from robodyn_ros.motions.trajectory_yaml import TrajectoryRows
 from robodyn_ros.report.drawing import Paper, drawable, save_picture
-from robodyn_ros.ros.conversions import seconds, trajectory
+from robodyn_ros.ros.conversions import seconds, trajectory_message
 from robodyn_ros.ros.demo.node_process import NodeProcess
 from robodyn_ros.ros.demo.runner import (
     SILENCE_TIMEOUT,
@@ -288,9 +288,10 @@ class _Recorder(Observer):
 
     def send(self, joint_names: Sequence[str], motion: PointToPoint, start: float) -> None:
         """Ask for the motion, to begin at a stamp [s]."""
-        goal, still = motion.goal[np.newaxis], np.zeros((1, len(joint_names)))
-        message = trajectory(joint_names, [motion.duration], goal, still, still)
-        message.header.stamp = Time(nanoseconds=round(start * 1e9)).to_msg()
+        still = [0.0] * len(joint_names)
+        goal = motion.goal.tolist()
+        rows = TrajectoryRows(joint_names, [motion.duration], [goal], [still], [still], [()])
+        message = trajectory_message(rows, start)
         self._sent = f'{seconds(message.header.stamp):.9f}'
         self._trajectories.publish(message)
 

@@ -586,7 +586,7 @@ class ControlCycle:
         try:
             message = TrajectoryMessage.from_bytes(content, self.stack.model.n)
             stamp = message.stamp
-            if message.times:
+            if message.rows.times:
                 self._check_controller()
                 pipeline.follow(message.trajectory(self._start(message.stamp)))
                 if self.long_wait:

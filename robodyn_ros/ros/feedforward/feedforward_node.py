@@ -20,6 +20,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
@@ -32,8 +33,10 @@ from robodyn_ros.control.feedforward_efforts import FeedforwardTrajectory, Traje
 from robodyn_ros.control.settings import checked
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import MalformedData, Phrase, RejectedTrajectory, RobodynError
+from robodyn_ros.motions.trajectory_yaml import TrajectoryRows
 from robodyn_ros.ros import conversions
 from robodyn_ros.ros.controller_activity import UNKNOWN, ControllerActivity
+from robodyn_ros.ros.conversions import trajectory_message
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic, late_description
 from robodyn_ros.ros.feedforward import action_front
 from robodyn_ros.ros.joint_states import NO_CLOCK, elapsed_time, ros_time, take_in
@@ -360,14 +363,16 @@ def _filled_message(
 
     A controller that commands position alone refuses points with effort.
     """
-    message = conversions.trajectory(
+    has_acceleration = np.isfinite(filled.accelerations).all(axis=1)
+    rows = TrajectoryRows(
         filled.joint_names,
         filled.times.tolist(),
-        filled.positions,
-        filled.velocities,
-        filled.accelerations,
-        filled.efforts if has_effort else None,
+        filled.positions.tolist(),
+        filled.velocities.tolist(),
+        [row.tolist() if has else () for row, has in zip(filled.accelerations, has_acceleration)],
+        filled.efforts.tolist() if has_effort else [()] * len(filled.times),
     )
+    message = trajectory_message(rows)
     message.header = given.header
     return message
 
