@@ -48,7 +48,6 @@ from robodyn_ros.description.urdf import urdf_text
 from robodyn_ros.errors import (
     InsufficientRecording,
     MalformedData,
-    RobodynError,
     UnreadableSource,
     shown,
 )
@@ -58,10 +57,11 @@ from robodyn_ros.model import RobotModel, force_unit, position_unit
 from robodyn_ros.motions import MotionSamples
 from robodyn_ros.motions.trajectory_yaml import TrajectoryRows
 from robodyn_ros.ros.conversions import rows_of_motion, seconds, trajectory_message
+from robodyn_ros.ros.dynamics.description_topic import take_description
 from robodyn_ros.ros.joint_states import read_joint_state
-from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
+from robodyn_ros.ros.parameter_overrides import declared_values
 from robodyn_ros.ros.plain_text import PlainLoggerMixin
-from robodyn_ros.ros.qos import LATCHED, RECORDED_STATES, RECORDING, RELIABLE
+from robodyn_ros.ros.qos import RECORDED_STATES, RECORDING, RELIABLE
 from robodyn_ros.ros.signals import StopSignal
 from robodyn_ros.ros.spinning import run_from_command_line
 from robodyn_ros.ros_parameters import parameters_of
@@ -126,8 +126,7 @@ class MotionNode(PlainLoggerMixin, Node):
         if self._given['urdf_file']:
             self._load(urdf_text(Path(self._given['urdf_file'])))
         else:
-            self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
-            self.get_logger().info('waiting for robot_description')
+            take_description(self, self._load, self._end)
         self._states = self.create_subscription(
             JointState, 'joint_states', self._on_state, RECORDED_STATES, raw=True
         )
@@ -146,14 +145,6 @@ class MotionNode(PlainLoggerMixin, Node):
         self.create_timer(self._given['state_timeout'] / 2, self._look, clock=steady)
 
     # --- setting up ------------------------------------------------------------------------
-
-    def _on_description(self, message: String) -> None:
-        if self._watch is not None:
-            return
-        try:
-            self._load(message.data)
-        except RobodynError as error:
-            self._end(f'robot_description: {in_parameters(error)}')
 
     def _load(self, urdf: str) -> None:
         given = self._given

@@ -82,13 +82,13 @@ from robodyn_ros.errors import (
     NonFiniteValue,
     NoSolution,
     Phrase,
-    RobodynError,
     shown,
 )
 from robodyn_ros.model import Payload, RobotModel
 from robodyn_ros.ros import conversions, graph
 from robodyn_ros.ros.conversions import seconds
-from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
+from robodyn_ros.ros.dynamics.description_topic import take_description
+from robodyn_ros.ros.parameter_overrides import declared_values
 from robodyn_ros.ros.plain_text import PlainLoggerMixin
 from robodyn_ros.ros.qos import LATCHED, RECORDING, RELIABLE
 from robodyn_ros.ros.services import callbacks
@@ -186,19 +186,11 @@ class SimulatorNode(PlainLoggerMixin, Node):
             description = self.create_publisher(String, 'robot_description', LATCHED)
             description.publish(String(data=urdf_text(Path(urdf_file))))
         else:
-            self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
-            self.get_logger().info('waiting for robot_description')
+            take_description(
+                self, lambda text: self._load(Chain.from_urdf_text(text, **self._ends))
+            )
 
     # --- setting up ----------------------------------------------------------------------------
-
-    def _on_description(self, message: String) -> None:
-        if self._timer is not None:
-            self.get_logger().warning('robot_description ignored: the arm is loaded already')
-            return
-        try:
-            self._load(Chain.from_urdf_text(message.data, **self._ends))
-        except RobodynError as error:
-            self.get_logger().error(f'robot_description: {in_parameters(error)}')
 
     def _load(self, chain: Chain) -> None:
         given, gravity = self._given, self._given['gravity'] or None

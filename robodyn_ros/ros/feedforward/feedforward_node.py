@@ -25,24 +25,23 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_interfaces.srv import GetPayload, SetGravity, SetPayload
 from robodyn_ros.control.feedforward_efforts import FeedforwardTrajectory, TrajectoryFeedforward
 from robodyn_ros.control.settings import checked
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.errors import MalformedData, Phrase, RejectedTrajectory, RobodynError
+from robodyn_ros.errors import MalformedData, Phrase, RejectedTrajectory
 from robodyn_ros.motions.trajectory_yaml import TrajectoryRows
 from robodyn_ros.ros import conversions
 from robodyn_ros.ros.controller_activity import UNKNOWN, ControllerActivity
 from robodyn_ros.ros.conversions import trajectory_message
-from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic, late_description
+from robodyn_ros.ros.dynamics.description_topic import late_description, take_description
 from robodyn_ros.ros.feedforward import action_front
 from robodyn_ros.ros.joint_states import NO_CLOCK, elapsed_time, ros_time, take_in
-from robodyn_ros.ros.parameter_overrides import check_name, declared_values, in_parameters
+from robodyn_ros.ros.parameter_overrides import check_name, declared_values
 from robodyn_ros.ros.plain_text import PlainLoggerMixin
-from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
+from robodyn_ros.ros.qos import RELIABLE, SENSOR
 from robodyn_ros.ros.rclpy_workarounds import message_of
 from robodyn_ros.ros.services import callbacks
 from robodyn_ros.ros.spinning import run_from_command_line
@@ -83,7 +82,6 @@ class FeedforwardNode(PlainLoggerMixin, Node):
         self._settings = checked({p.name: given[p.name] for p in PARAMETERS if p.file != NAME})
         self._servo = {name: given[name] for name in ('servo_gains', 'largest_offset')}
         self._filler: TrajectoryFeedforward | None = None
-        self._description = DescriptionTopic()
         self._rejections, self._at_once = Rejections(), RateLimiter()
         self._is_refused = False  # the last trajectory
         self._waiting: JointTrajectory | None = None  # the last of the topic, if it has a start
@@ -121,10 +119,7 @@ class FeedforwardNode(PlainLoggerMixin, Node):
         if self._settings.urdf_file:
             self._take_robot(None)
         else:
-            self.create_subscription(
-                String, 'robot_description', self._on_robot_description, LATCHED, raw=True
-            )
-            self.get_logger().info('waiting for the topic robot_description')
+            take_description(self, self._take_robot)
 
     def destroy_node(self) -> None:
         """Close the action, then everything else."""
@@ -247,17 +242,6 @@ class FeedforwardNode(PlainLoggerMixin, Node):
         self.get_logger().info('joints, base to tip: ' + ', '.join(self._filler.arm.joint_names))
 
     # --- what comes in -------------------------------------------------------------------------
-
-    def _on_robot_description(self, content: bytes) -> None:
-        if not self._description.receive(content):
-            return
-        if self._filler is not None:
-            self.get_logger().warning('robot_description was replaced: ignored')
-            return
-        try:
-            self._take_robot(self._description.text())
-        except RobodynError as error:
-            self.get_logger().error(f'robot_description: {in_parameters(error)}')
 
     def _on_joint_state(self, content: bytes) -> None:
         if self._filler is None:
