@@ -85,10 +85,10 @@ def identify_demo(
     imported_matplotlib()  # its absence is said before the work
     _keep_to_this_machine()
     with arm_over_ros(urdf, base, tip) as arm:
-        from robodyn_ros.ros.demo.identification import run_identification
+        from robodyn_ros.ros.demo.identification_loop import run_identification_loop
 
         refuse_unknown(arm.model, np.ones(arm.model.n))
-        run_identification(arm, output, seed=seed)
+        run_identification_loop(arm, output, seed=seed)
 
 
 @contextmanager

@@ -44,7 +44,7 @@ EXAMINED = {
     'report/identification_page.py',
     'report/monitor_page.py',
     'report/retiming_plot.py',
-    'ros/demo/identification.py',
+    'ros/demo/identification_loop.py',
     'ros/demo/tracking.py',
 }
 LIMIT = '<limit lower="-2" upper="2" velocity="2" effort="60"/>'

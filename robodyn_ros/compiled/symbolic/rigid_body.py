@@ -18,7 +18,7 @@ from robodyn_ros.compiled.symbolic.matrices import (
     rotated_back_symmetric,
 )
 from robodyn_ros.compiled.symbolic.newton_euler import (
-    Motion,
+    BodyMotion,
     carried_inward,
     rotated_xy,
     rotated_z,
@@ -129,7 +129,7 @@ def _rotated_back(body: Body, i: int, k: int, rotation: PlaneRotation) -> Body:
 
 
 def regressor_columns(
-    arm: SymbolicArm, motions: Sequence[Motion], columns: Sequence[tuple[int, int]]
+    arm: SymbolicArm, motions: Sequence[BodyMotion], columns: Sequence[tuple[int, int]]
 ) -> list[Vector]:
     """
     Return columns of the regressor, each n joint torques.
@@ -166,7 +166,7 @@ def _partial_velocities(arm: SymbolicArm, j: int) -> list[tuple[Vector, Vector]]
     return result
 
 
-def _unit_wrench(motion: Motion, k: int) -> tuple[Vector, Vector]:
+def _unit_wrench(motion: BodyMotion, k: int) -> tuple[Vector, Vector]:
     """Return force and moment that parameter k of a link takes with a value of one."""
     zero: Vector = [0.0, 0.0, 0.0]
     u, (xx, yy, zz) = motion.u, motion.squares

@@ -47,7 +47,7 @@ from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic, late_de
 from robodyn_ros.ros.dynamics.diagnostics import model_status, process_status, torque_status
 from robodyn_ros.ros.joint_states import elapsed_time
 from robodyn_ros.ros.parameter_overrides import check_name, declare, in_parameters, values
-from robodyn_ros.ros.plain_text import PlainlySpoken, plain
+from robodyn_ros.ros.plain_text import PlainLoggerMixin, plain
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
 from robodyn_ros.ros.rclpy_workarounds import (
     BoundedParameterService,
@@ -61,7 +61,7 @@ from robodyn_ros.ros.services.service_process import CHANGE_PERIOD, SERVICES, Se
 from robodyn_ros.ros.shared_memory import Names, SharedMemory
 from robodyn_ros.ros.signals import StopSignal
 from robodyn_ros.ros.spinning import run_until_signal
-from robodyn_ros.ros.trajectory_message import AtOnce
+from robodyn_ros.ros.trajectory_message import RateLimiter
 from robodyn_ros.ros.watchdog import WatchdogProcess
 
 DIAGNOSTICS_PERIOD = 1.0  # [s]
@@ -80,7 +80,7 @@ SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
 
 
-class DynamicsNode(PlainlySpoken, LifecycleNode):
+class DynamicsNode(PlainLoggerMixin, LifecycleNode):
     """
     Computes torques from joint states, in the modes and within the limits of its parameters.
 
@@ -127,7 +127,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         self._has_told_end = False  # of the services
         # Why a trajectory was not followed, and in which condition, for as long as that lasts.
         self._not_followed: tuple[str, tuple[Any, ...]] = ('', ())
-        self._at_once = AtOnce()
+        self._at_once = RateLimiter()
         name = self.get_fully_qualified_name()
         self._ignored_files = command_line.ignored_files(args, name)
 
