@@ -34,6 +34,7 @@ _OPTIONS = {
     'argument jerk_limits': '--jerk-limit',
     'argument tolerance': '--tolerance',
     'argument mass': '--mass',
+    'parameter node': '--node',
 }
 
 # Each command, first what a new user needs first: its file in robodyn_ros/commands, its function.
@@ -63,6 +64,9 @@ _COMMANDS = {
     'soft': ('softness', 'soft'),
     'watch': ('watch', 'watch'),
     'node': ('node', 'node'),
+    'status': ('running_node', 'status'),
+    'set': ('running_node', 'set_'),
+    'send': ('running_node', 'send'),
 }
 _LONGEST_SUMMARY = 200  # characters
 

@@ -32,24 +32,20 @@ from typing import Any, Final
 
 import numpy as np
 import rclpy
-from builtin_interfaces.msg import Duration as DurationMessage
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
-from rclpy.duration import Duration
 from rclpy.exceptions import ParameterException
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.qos import ReliabilityPolicy
 from rclpy.serialization import serialize_message
 from rclpy.signals import SignalHandlerOptions
-from rclpy.time import Time
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_interfaces.msg import Contact, DynamicsState
 from robodyn_ros.control.motion_file import samples_of_file
-from robodyn_ros.control.trajectory import MOST_POINTS
 from robodyn_ros.description.source import user_path
 from robodyn_ros.description.urdf import urdf_text
 from robodyn_ros.errors import (
@@ -63,8 +59,9 @@ from robodyn_ros.identification.motion_run import MotionWatch, approach, slowed,
 from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.model import RobotModel, force_unit, position_unit
 from robodyn_ros.motions import MotionSamples
+from robodyn_ros.motions.trajectory_yaml import TrajectoryRows
 from robodyn_ros.ros import cdr, command_line
-from robodyn_ros.ros.conversions import floats, seconds
+from robodyn_ros.ros.conversions import rows_of_motion, seconds, trajectory_message
 from robodyn_ros.ros.joint_states import read_joint_state
 from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainlySpoken, plain
@@ -94,7 +91,6 @@ SPIN_PERIOD = 0.05  # [s]
 WATCH_PERIOD = 0.004  # least time between two looks at efforts [s]
 ANSWER_TIME = 1.0  # by the stamps, after which a node that follows nothing is asked again [s]
 PATIENCE = 30.0  # for it to follow [s]
-_POINT_RATE = 50.0  # most points of a trajectory a second
 _JOINT_STATE = 'sensor_msgs/msg/JointState'
 _VERSION: Final = 8  # which Humble reads, too
 
@@ -294,7 +290,9 @@ class MotionNode(PlainlySpoken, Node):
         if self._bag is not None:
             self._bag.note(f'start_of_{name}', repr(self._start))
         names = self._model.joint_names
-        message = _trajectory_message(names, motion, self._start, self._lead)
+        # Before its first point the way there: an arm is never quite there.
+        rows = rows_of_motion(names, motion)
+        message = trajectory_message(rows, self._start - self._lead, self._lead)
         self._awaited = f'{seconds(message.header.stamp):.9f}'
         self._trajectories.publish(message)
         self.get_logger().info(f'{name}: {motion.time[-1]:.1f} s', throttle_duration_sec=1.0)
@@ -477,47 +475,14 @@ class _BagWriter:
             writer.close()
 
 
-def _trajectory_message(
-    joint_names: Sequence[str], motion: MotionSamples, start: float, lead: float
-) -> JointTrajectory:
-    """
-    Return the message of a motion that begins at a stamp [s], of ``MOST_POINTS`` at most.
-
-    So long before [s] the way to its first point begins: an arm is never quite there.
-    """
-    count = len(motion.time)
-    wanted = int(min(MOST_POINTS, np.ceil(motion.time[-1] * _POINT_RATE) + 1, count))
-    chosen = np.unique(np.linspace(0, count - 1, max(wanted, 2)).round().astype(int))
-    message = JointTrajectory(
-        joint_names=list(joint_names),
-        points=[
-            JointTrajectoryPoint(
-                positions=floats(motion.q[k]),
-                velocities=floats(motion.qd[k]),
-                accelerations=floats(motion.qdd[k]),
-                time_from_start=_duration(lead + float(motion.time[k])),
-            )
-            for k in chosen
-        ],
-    )
-    message.header.stamp = Time(nanoseconds=round(1e9 * (start - lead))).to_msg()
-    return message
-
-
 def _resting_message(
     joint_names: Sequence[str], position: FloatArray, duration: float
 ) -> JointTrajectory:
     """Return the message that asks for rest at a position (n,) after a time [s], from now on."""
-    rest = JointTrajectoryPoint(
-        positions=floats(position),
-        velocities=floats(np.zeros_like(position)),
-        time_from_start=_duration(duration),
+    still, there = [0.0] * len(position), position.tolist()
+    return trajectory_message(
+        TrajectoryRows(joint_names, [duration], [there], [still], [()], [()])
     )
-    return JointTrajectory(joint_names=list(joint_names), points=[rest])
-
-
-def _duration(time: float) -> DurationMessage:
-    return Duration(nanoseconds=round(1e9 * time)).to_msg()
 
 
 def run(args: Sequence[str] | None = None) -> int:

@@ -17,16 +17,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import rclpy
 from numpy.typing import NDArray
-from rclpy.duration import Duration
 from rclpy.parameter import Parameter
 from rclpy.parameter_client import AsyncParameterClient
-from rclpy.time import Time
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from sensor_msgs.msg import JointState
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_interfaces.msg import DynamicsState
 from robodyn_ros.motions.point_to_point import (
@@ -35,8 +33,9 @@ from robodyn_ros.motions.point_to_point import (
     largest_torque,
     suitable_motion,
 )
+from robodyn_ros.motions.trajectory_yaml import TrajectoryRows
 from robodyn_ros.report.drawing import Paper, drawable, save_picture
-from robodyn_ros.ros.conversions import seconds
+from robodyn_ros.ros.conversions import seconds, trajectory_message
 from robodyn_ros.ros.demo.node_process import NodeProcess
 from robodyn_ros.ros.demo.runner import (
     SILENCE_TIMEOUT,
@@ -316,14 +315,9 @@ class _Recorder(Observer):
     def send(self, joint_names: Sequence[str], motion: PointToPoint, start: float) -> None:
         """Ask for the motion, to begin at a stamp [s]."""
         still = [0.0] * len(joint_names)
-        point = JointTrajectoryPoint(
-            positions=motion.goal.tolist(),
-            velocities=still,
-            accelerations=still,
-            time_from_start=Duration(nanoseconds=round(motion.duration * 1e9)).to_msg(),
-        )
-        message = JointTrajectory(joint_names=list(joint_names), points=[point])
-        message.header.stamp = Time(nanoseconds=round(start * 1e9)).to_msg()
+        goal = motion.goal.tolist()
+        rows = TrajectoryRows(joint_names, [motion.duration], [goal], [still], [still], [()])
+        message = trajectory_message(rows, start)
         self._sent = f'{seconds(message.header.stamp):.9f}'
         self._trajectories.publish(message)
 

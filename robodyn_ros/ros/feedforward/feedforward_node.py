@@ -20,22 +20,22 @@ import time
 from typing import Any
 
 import numpy as np
-from builtin_interfaces.msg import Duration
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
-from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
+from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_interfaces.srv import GetPayload, SetGravity, SetPayload
 from robodyn_ros.control.feedforward_efforts import FeedforwardTrajectory, TrajectoryFeedforward
 from robodyn_ros.control.settings import checked
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import MalformedData, Phrase, RejectedTrajectory, RobodynError
+from robodyn_ros.motions.trajectory_yaml import TrajectoryRows
 from robodyn_ros.ros import command_line, conversions
 from robodyn_ros.ros.controller_activity import UNKNOWN, ControllerActivity
-from robodyn_ros.ros.conversions import floats
+from robodyn_ros.ros.conversions import trajectory_message
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic, late_description
 from robodyn_ros.ros.feedforward import action_front
 from robodyn_ros.ros.joint_states import NO_CLOCK, elapsed_time, ros_time, take_in
@@ -60,8 +60,6 @@ ABOUT = (
     'the action of the controller, and tells on /diagnostics what it refuses.'
 )
 DIAGNOSTICS_PERIOD = 1.0  # [s]
-
-_NANOSECONDS = 1_000_000_000
 
 NAME = 'feedforward'
 PARAMETERS = parameters_of(NAME)
@@ -368,24 +366,18 @@ def _filled_message(
 
     A controller that commands position alone refuses points with effort.
     """
-    message = JointTrajectory(header=given.header, joint_names=list(filled.joint_names))
     has_acceleration = np.isfinite(filled.accelerations).all(axis=1)
-    message.points = [
-        JointTrajectoryPoint(
-            positions=floats(filled.positions[k]),
-            velocities=floats(filled.velocities[k]),
-            accelerations=floats(filled.accelerations[k]) if has_acceleration[k] else [],
-            effort=floats(filled.efforts[k]) if has_effort else [],
-            time_from_start=_duration(time),
-        )
-        for k, time in enumerate(filled.times.tolist())
-    ]
+    rows = TrajectoryRows(
+        filled.joint_names,
+        filled.times.tolist(),
+        filled.positions.tolist(),
+        filled.velocities.tolist(),
+        [row.tolist() if has else () for row, has in zip(filled.accelerations, has_acceleration)],
+        filled.efforts.tolist() if has_effort else [()] * len(filled.times),
+    )
+    message = trajectory_message(rows)
+    message.header = given.header
     return message
-
-
-def _duration(time: float) -> Duration:
-    seconds, nanoseconds = divmod(round(time * _NANOSECONDS), _NANOSECONDS)
-    return Duration(sec=seconds, nanosec=nanoseconds)
 
 
 def main(args: list[str] | None = None) -> int:
