@@ -56,6 +56,7 @@ _COMMANDS = {
     'payload': ('effort', 'payload'),
     'contact-thresholds': ('contact', 'contact_thresholds'),
     'monitor': ('monitoring', 'monitor'),
+    'plot': ('session', 'plot'),
     'report': ('report', 'report'),
     'export': ('export', 'export'),
     'demo': ('demonstration', 'demo'),
@@ -67,6 +68,7 @@ _COMMANDS = {
     'status': ('running_node', 'status'),
     'set': ('running_node', 'set_'),
     'send': ('running_node', 'send'),
+    'record': ('running_node', 'record'),
 }
 _LONGEST_SUMMARY = 200  # characters
 

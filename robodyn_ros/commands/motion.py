@@ -181,9 +181,9 @@ def simulate(
     Move an arm in MuJoCo by our torques; needs no ROS.
 
     Says how far the arm was off. Torques are clipped to the URDF's effort limits. The CSV file can
-    be given to ``robodyn torque`` and ``robodyn report``: time, positions, velocities, then
-    NAME.torque as it was commanded. With computed_torque and feedforward these torques include the
-    URDF's friction.
+    be given to ``robodyn torque``, ``plot`` and ``report``: time, positions, velocities, then
+    NAME.torque as it was commanded, and NAME.reference. With computed_torque and feedforward these
+    torques include the URDF's friction.
 
     Parameters
     ----------
@@ -224,8 +224,9 @@ def simulate(
     duration = float(did.time[-1])
     title = f'{law}, {duration:.4g} s at {1 / time_step:.6g} Hz'
     table = table_of(joints, model.dh.prismatic, title).text()
-    names = columns_of(model, '', '.velocity', '.torque')
-    text = table_as_csv(names, did.time, did.position, did.velocity, did.torque)
+    names = columns_of(model, '', '.velocity', '.torque', '.reference')
+    reference = did.position + did.error
+    text = table_as_csv(names, did.time, did.position, did.velocity, did.torque, reference)
     record = {'law': law, 'duration': duration, 'joints': joints}
     if law == 'feedforward':
         click.echo('feedforward is open loop: nothing corrects these errors.', err=True)

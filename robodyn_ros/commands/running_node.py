@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A running node from a terminal that has no ``ros2``: ``set``, ``send``, ``status``."""
+"""A running node, from a terminal without ``ros2``: ``set``, ``send``, ``status``, ``record``."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ import numpy as np
 
 from robodyn_ros.commands.demonstration import needing_ros
 from robodyn_ros.commands.motion import rows_of
-from robodyn_ros.commands.options import Answer, Positive, Refused, command
+from robodyn_ros.commands.options import Answer, OutputFile, Positive, Refused, command, written
 from robodyn_ros.control.motion_file import is_trajectory_file, trajectory_of_file
+from robodyn_ros.motions import table_as_csv
 from robodyn_ros.motions.trajectory_yaml import TrajectoryRows
 from robodyn_ros.payload import Payload
 from robodyn_ros.record import Table
@@ -133,6 +134,48 @@ def send(
             rows, lead = _rows(target, within, client)
             words = client.send_trajectory(rows, lead)
     return Answer({'node': node, 'message': words}, [f'{node}: {words}'])
+
+
+@command(
+    'robodyn record -o session.csv',
+    'robodyn record --duration 10 -o session.csv --node simulated/dynamics_node',
+)
+def record(
+    *,
+    output: OutputFile,
+    duration: Positive | None = None,
+    node: str = 'dynamics_node',
+    timeout: Positive = 20.0,
+) -> Answer:
+    """
+    Record what a running node measures, follows and commands.
+
+    Columns of the CSV file, which ``robodyn plot`` draws: time [s], each joint's position,
+    NAME.velocity, NAME.reference, nan where nothing is followed, and NAME.torque as commanded:
+    a row for each message on dynamics_state, 50 a second by the node's default.
+
+    Parameters
+    ----------
+    output :
+        CSV file to write.
+    duration : SECONDS
+        Of the arm's time; not given: until Ctrl+C.
+    """
+    with _client(node, timeout) as client:
+        states = client.record(np.inf if duration is None else duration)
+    names = states[0].joint_names
+    unknown = [np.nan] * len(names)
+    tables = [
+        np.array([list(getattr(state, field)) or unknown for state in states])
+        for field in ('position', 'velocity', 'reference_position', 'total')
+    ]
+    suffixes = ('', '.velocity', '.reference', '.torque')
+    columns = [f'{name}{suffix}' for suffix in suffixes for name in names]
+    stamps = [state.header.stamp for state in states]
+    time = np.array([stamp.sec + 1e-9 * stamp.nanosec for stamp in stamps])
+    text = table_as_csv(columns, time - time[0], *tables)
+    about = f'{len(states)} samples, {time[-1] - time[0]:.1f} s in {output}'
+    return Answer({'samples': len(states), 'output': str(output)}, written(text, output, about))
 
 
 def _rows(

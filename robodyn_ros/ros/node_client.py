@@ -44,7 +44,7 @@ from robodyn_ros.ros.conversions import (
 )
 from robodyn_ros.ros.parameter_overrides import check_name
 from robodyn_ros.ros.plain_text import plain
-from robodyn_ros.ros.qos import RELIABLE
+from robodyn_ros.ros.qos import RECORDING, RELIABLE
 
 _LEVELS = ('OK', 'WARN', 'ERROR', 'STALE')  # as diagnostic_msgs numbers them
 _REPETITION = 2.0  # of a request without an answer, which a node may have sent into the void [s]
@@ -179,6 +179,29 @@ class NodeClient:
         """Return the motion of its joints in a CSV file or a bag, or raise RobodynError."""
         names = self._present_state().joint_names
         return rows_of_motion(names, read_motion(path, names))
+
+    def record(self, duration: float) -> list[DynamicsState]:
+        """Return its states of so long a time [s], or until an interrupt, or until none comes."""
+        kept = [self._present_state()]
+        heard = time.monotonic()
+
+        def keep(state: DynamicsState) -> None:
+            nonlocal heard
+            if seconds(state.header.stamp) > seconds(kept[-1].header.stamp):
+                kept.append(state)
+                heard = time.monotonic()
+
+        topic = f'{self.name}/dynamics_state'
+        self._node.create_subscription(DynamicsState, topic, keep, RECORDING)
+        end = seconds(kept[0].header.stamp) + duration
+        try:
+            while seconds(kept[-1].header.stamp) < end:
+                self._spin_once()
+                if time.monotonic() - heard > self._timeout:
+                    break
+        except KeyboardInterrupt:
+            pass
+        return kept
 
     def _present_state(self) -> DynamicsState:
         """Return its state, or raise Refusal with what its diagnostics say."""

@@ -175,10 +175,26 @@ def test_a_node_is_disabled_and_enabled(terminal):
     assert terminal.status().startswith('OK    torque: ')
 
 
+def test_what_the_node_follows_is_recorded_until_the_time_is_over(terminal, tmp_path):
+    terminal.type('set', 'mode=feedforward')
+    terminal.type('send', 'panda_joint1=0.1', '--within', '30')
+    path = tmp_path / 'session.csv'
+    said = terminal.type('record', '-o', str(path), '--duration', '1')
+    table = np.genfromtxt(path, delimiter=',', names=True, deletechars='')
+    assert f'{len(table)} samples' in said and len(table) > 20
+    assert table['time'][0] == 0.0 and 1.0 <= table['time'][-1] < 2.0
+    state = terminal.states[-1]
+    for j, name in enumerate(ARM):
+        np.testing.assert_allclose(table[name], POSITION[j])
+        np.testing.assert_allclose(table[f'{name}.torque'], state.total[j], atol=0.5)
+    assert (np.diff(table['panda_joint1.reference']) > 0.0).all()
+    assert table['panda_joint1.reference'][-1] < 0.1
+
+
 def test_a_node_that_is_not_there_is_named_with_those_that_are(terminal):
-    for words in (['status'], ['set', 'mode=feedforward'], ['send', '--stop']):
-        wrong = terminal.type(*words, '--node', '/arm/dynamics_node', '--timeout', '3', code=2)
-        assert '/arm/dynamics_node' in wrong and 'one of /dynamics_node' in wrong
+    for words in (['status'], ['set', 'mode=feedforward']):
+        wrong = terminal.type(*words, '--node', 'arm/dynamics_node', '--timeout', '10', code=2)
+        assert 'node /arm/dynamics_node: not there' in wrong and 'one of /dynamics_node' in wrong
 
 
 def test_words_that_make_no_request_are_refused_before_any_node_is_looked_for():
