@@ -38,7 +38,7 @@ def _client(node: str, timeout: float) -> Iterator[Any]:
 
 @command(
     'robodyn set mode=computed_torque',
-    'robodyn set mode=cartesian_impedance impedance.tip_stiffness=[300,300,300,30,30,30]',
+    "robodyn set mode=cartesian_impedance 'impedance.tip_stiffness=[300,300,300,30,30,30]'",
     'robodyn set --payload 1.8 --center 0 0 0.05',
     'robodyn set --enable true --node /simulated/dynamics_node',
 )
@@ -245,5 +245,7 @@ def _joints(state: Any) -> Table:
         (name, *('' if np.isnan(x) else f'{x:.4g}' for x in numbers))
         for name, *numbers in zip(state.joint_names, state.position, goals, state.total)
     ]
-    header = ('joint', 'position [rad or m]', 'reference', 'torque [N m or N]')
+    # Springs of the tip hold its pose, and the joints only as far as these leave them free.
+    reference = 'posture' if state.mode == 'cartesian_impedance' else 'reference'
+    header = ('joint', 'position [rad or m]', reference, 'torque [N m or N]')
     return Table(header, rows)

@@ -124,7 +124,11 @@ def _finish(axes: Axes, values: FloatArray, limits: tuple[float, float], unit: s
         if low - room <= limit <= high + room:
             axes.axhline(limit, **_LIMIT)
     if len(values):
-        axes.set_title(_extent(low, high, limits, unit), fontsize='small', color=Paper.MUTED)
+        axes.set_title(
+            _extent(round(low, 9), round(high, 9), limits, unit),
+            fontsize='small',
+            color=Paper.MUTED,
+        )
     axes.set_ylabel(f'[{unit}]')
     axes.grid(axis='y')
     limit_ticks(axes.yaxis, 4)
