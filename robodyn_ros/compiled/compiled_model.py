@@ -20,13 +20,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.compiled.c import cache, library
 from robodyn_ros.compiled.c.shared import MODEL_KERNELS, model_header, model_source
 from robodyn_ros.compiled.symbolic.kernels import KINDS, WRENCH, build_kernel, checked_kernels
-from robodyn_ros.compiled.symbolic.run_time_inputs import FRICTION, ROTORS, RunTime
+from robodyn_ros.compiled.symbolic.run_time_inputs import DH, FRICTION, ROTORS, RunTime
 from robodyn_ros.compiled.verification import check_functions
 from robodyn_ros.errors import ModelMismatch, NoBackend, Phrase
 from robodyn_ros.model import Payload, RobotModel, checked_model
@@ -153,7 +152,7 @@ class _ArmCode:
 def _key(run_time: RunTime, names: tuple[str, ...], identity: str, is_model: bool) -> str:
     """Return the digest of all inputs of a compiled library."""
     model, digest = run_time.model, hashlib.sha256()
-    arrays = [value for value in vars(model.dh).values() if isinstance(value, np.ndarray)]
+    arrays = [getattr(model.dh, name) for name in DH]
     arrays += [model.inertial_parameters, model.gravity, *(getattr(model, x) for x in ROTORS)]
     arrays += [getattr(model, name) for name in FRICTION]
     if is_model:

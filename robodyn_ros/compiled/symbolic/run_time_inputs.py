@@ -31,7 +31,10 @@ FRICTION = (
 # Those that are folded into the kernels of the rigid body, beside its inertias.
 ROTORS = ('rotor_inertia', 'coupling', 'coupled_rotor_inertia')
 # The table's arrays that are folded into every kernel.
-DH = ('alpha', 'a', 'beta', 'theta', 'd', 'prismatic', 'base_transform', 'tip_transform')
+DH = (
+    *('alpha', 'a', 'beta', 'theta', 'd', 'prismatic', 'base_transform', 'tip_transform'),
+    *('parents', 'gamma', 'b', 'tips'),
+)
 # The kernels' first input: gravity in frame 0, then the regrouped elements that may vary.
 PARAMETERS = 'parameters'
 
