@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robodyn_ros.dh.frames import frame_transforms
+from robodyn_ros.dh.table import DHTable
 from robodyn_ros.dynamics.centers_of_mass import centers_of_mass
 from robodyn_ros.kinematics import tip_wrench_torque
 from robodyn_ros.model import RobotModel
@@ -123,15 +124,16 @@ class _Geometry:
         dh = self.model.dh
         rotating = np.where(dh.prismatic, 0.0, qd)[..., None] * self.z
         sliding = np.where(dh.prismatic, qd, 0.0)[..., None] * self.z
-        w = dh.carries @ rotating
+        w = _sums_outward(dh, rotating)
         w_before = w - rotating
-        spun = cross(w_before, rotating)
-        wd = dh.carries @ spun
+        wd = _sums_outward(dh, cross(w_before, rotating))
         # Of the origins: the link before carries the vector to p_i, which a prismatic joint moves.
-        # Before a first joint nothing turns.
-        step = self.origin - self.origin[..., dh.parents, :]
-        a = 2.0 * cross(w_before, sliding) + cross(wd - spun, step) + _twice(w_before, step)
-        vd = dh.carries @ a + cross(wd, self.to_center) + _twice(w, self.to_center)
+        later = np.flatnonzero(dh.parents >= 0)
+        before = dh.parents[later]
+        to_next = self.origin[..., later, :] - self.origin[..., before, :]
+        a = 2.0 * cross(w_before, sliding)
+        a[..., later, :] += cross(wd[..., before, :], to_next) + _twice(w[..., before, :], to_next)
+        vd = _sums_outward(dh, a) + cross(wd, self.to_center) + _twice(w, self.to_center)
         return _sum_of_projections(self.reach, self.mass[:, None] * vd)
 
     def rotational_coriolis_torque(self, qd: NDArray) -> NDArray:
@@ -147,6 +149,15 @@ class _Geometry:
     def gravity_torque(self) -> NDArray:
         """Return c (..., n), (3.4-28)."""
         return -(self.mass[:, None, None] * self.reach).sum(axis=-3) @ self.model.gravity
+
+
+def _sums_outward(dh: DHTable, x: NDArray) -> NDArray:
+    """Return the sums of x (..., n, 3) over the joints that move each link."""
+    result = x.copy()
+    for i, parent in enumerate(dh.parents.tolist()):
+        if parent >= 0:
+            result[..., i, :] += result[..., parent, :]
+    return result
 
 
 def _sum_of_products(a: NDArray, b: NDArray) -> NDArray:

@@ -81,7 +81,7 @@ class RunTime:
         equivalent_inertias = EquivalentInertias.fewest_operations(model.dh, parameters)
         if 'payload' in inputs:
             equivalent_inertias = EquivalentInertias(model.dh, equivalent_inertias.length_unit)
-            links: tuple[str, ...] = (model.tip_link,)
+            links = model.tip_links
             if payload_links is not None:
                 links = checked_sequence('payload_links', payload_links, str, 'names of links')
             varying = _varying(
