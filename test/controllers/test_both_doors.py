@@ -209,7 +209,7 @@ class Node(Door):
     def change(self, **parameters: Any) -> str:
         self.parameters.update(parameters)
         self.settings = checked(self.parameters)
-        control_stack.apply_settings(self.stack, self.settings)
+        control_stack.apply_settings(self.stack, arm_settings(self.arm, self.settings))
         return ''
 
     def _is_relative(self, frame: str) -> bool:
