@@ -39,7 +39,7 @@ PARTS = {
     'ros.joint_states:StateReception.receive': 'read the message into the buffer',
     'control.joint_state_buffer:JointStateBuffer.take': 'take the state from the buffer',
     'control.command_pipeline:CommandPipeline.step': "the pipeline's lines of Python",
-    'control.core_module:Pipeline.step': 'reference, law, limits: one call of the core',
+    'control.core_module:ArmRuntime.step': 'reference, law, limits: one call of the core',
     'ros.dynamics.outputs:CycleOutputs.publish_command': 'convert the commands',
     'ros.dynamics.outputs:CycleOutputs.publish_details': 'fill torques and dynamics_state',
     'ros.shared_memory:Cycles.received': 'note the state for the watchdog and the services',

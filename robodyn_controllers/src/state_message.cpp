@@ -56,7 +56,7 @@ ContactMessage contact_message(
 }
 
 void fill(
-  State & state, const robodyn::CommandPipeline & pipeline, const ContactWatch & watch,
+  State & state, const robodyn::ArmRuntime & pipeline, const ContactWatch & watch,
   const robodyn::Vector & position, const robodyn::Vector & velocity)
 {
   const std::size_t n = position.size();

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The core's command pipeline for Python, and messages for its faults.
+The command pipeline: the core's ``ArmRuntime`` for Python, and messages for its faults.
 
-``core/command_pipeline.hpp`` computes the commands. Python adds text, time and topology: which
+``core/arm_runtime.hpp`` computes the commands. Python adds text, time and topology: which
 joint states are fresh, trajectories, added efforts, and messages for faults.
 
 ``CommandPipeline.step`` turns a complete joint state into a command, ``watchdog`` commands when
@@ -276,7 +276,7 @@ class CommandPipeline:
         self.stale_cause = ''
         self.reference_limits = reference_limits
         self._joint_states = joint_states
-        self._core = core.Pipeline(self._arm(law), core_settings(law.settings, reference_limits))
+        self._core = core.ArmRuntime(self._arm(law), core_settings(law.settings, reference_limits))
         self._stream = PositionStream()
         self._tip = TipTargets(self._core)
         self._refusal = ''  # of the last state, where it was refused

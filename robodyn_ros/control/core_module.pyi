@@ -236,7 +236,7 @@ _Flags = np.ndarray
 _Rows = np.ndarray | None
 _Found = tuple[np.ndarray, _Flags, _Flags, _Flags, bool, _Rows, _Rows] | None
 
-class Pipeline:
+class ArmRuntime:
     is_clock_stopped: bool
     is_enabled: bool
     is_stopping: bool

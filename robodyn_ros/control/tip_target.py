@@ -131,7 +131,7 @@ class TipTargets:
 
     Parameters
     ----------
-    pipeline : Pipeline
+    pipeline : ArmRuntime
         The core's.
     """
 

@@ -28,7 +28,7 @@ class Clock:
 
     def __init__(self, longest=LONGEST, is_simulated=False, **settings):
         self.settings = TWO_JOINTS.settings(state_timeout=longest, **ANY_RATE, **settings)
-        self.core = core.Pipeline(
+        self.core = core.ArmRuntime(
             core_arm(nothing, nothing, 2),
             core_settings(self.settings, TWO_JOINTS.reference_limits),
         )

@@ -165,7 +165,7 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
     library.make_load(&payloads[k], nullptr, loads[k].data());
   }
   const rd::Model model = robodyn::core_model(library);
-  rd::CommandPipeline pipeline(model, loads[0].data(), laws[2]);
+  rd::ArmRuntime pipeline(model, loads[0].data(), laws[2]);
   rd::ObserverSettings observed;
   observed.gain.assign(n, 30.0);
   rd::LoadedModel observed_model(model, loads[0].data());

@@ -134,7 +134,7 @@ def test_a_mailbox_with_a_race_is_noticed(tmp_path):
 
 USER = """
 #include <cstdio>
-#include <robodyn_ros/core/command_pipeline.hpp>
+#include <robodyn_ros/core/arm_runtime.hpp>
 #include <robodyn_ros/core/contact.hpp>
 #include <robodyn_ros/core/tip_wrench.hpp>
 #include <robodyn_ros/robodyn_model.h>

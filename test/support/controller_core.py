@@ -171,7 +171,7 @@ class Cycles:
             PossiblePositions.of(model),
         )
         self.possible = possible_range(model.position_limits, model.dh.prismatic)
-        self.pipeline = core.Pipeline(
+        self.pipeline = core.ArmRuntime(
             core_arm(torque.under(model), torque.friction(model), n),
             core_settings(settings, limits),
         )

@@ -22,15 +22,15 @@
 
 #include "robodyn_controllers/contact_watch.hpp"
 #include "robodyn_controllers/mailbox.hpp"
-#include "robodyn_ros/core/command_pipeline.hpp"
+#include "robodyn_ros/core/arm_runtime.hpp"
 #include "robodyn_ros/core/words.hpp"
 #include "robodyn_ros/robodyn_model.h"
 
 namespace robodyn_controllers
 {
 
+using robodyn::ArmRuntime;
 using robodyn::Cause;
-using robodyn::CommandPipeline;
 using robodyn::Fault;
 using robodyn::kNaN;
 using robodyn::Mode;
@@ -154,7 +154,7 @@ public:
   // this one, or disable this one, and wait.
   bool deactivate(double * command)
   {
-    CommandPipeline & pipeline = arm_->pipeline;
+    ArmRuntime & pipeline = arm_->pipeline;
     const bool has_command = pipeline.stop_command(now_, true);
     if (has_command) { write(command); }
     pipeline.disable();
@@ -203,7 +203,7 @@ public:
     now_ += std::max(period, 0.0);
     take_changes();
     take_target_and_wrench();
-    CommandPipeline & pipeline = arm_->pipeline;
+    ArmRuntime & pipeline = arm_->pipeline;
     const std::size_t n = arm_->n;
     bool has_command = false;
     if (pipeline.is_stopping() && pipeline.has_stopped()) {
@@ -241,12 +241,12 @@ public:
   void set_watched(bool is_watched) { is_watched_ = is_watched; }
 
   // Results of the last cycle; while configured.
-  const CommandPipeline & pipeline() const { return arm_->pipeline; }
+  const ArmRuntime & pipeline() const { return arm_->pipeline; }
   const ContactWatch & contact_watch() const { return arm_->watch; }
   robodyn::ContactEvent contact_event() const { return contact_event_; }
   const robodyn::TipWrench & tip_wrench()
   {
-    const robodyn::PipelineState & state = arm_->pipeline.state();
+    const robodyn::RuntimeState & state = arm_->pipeline.state();
     return arm_->watch.tip_wrench(state.position.data(), state.velocity.data());
   }
 
@@ -396,7 +396,7 @@ private:
 
     const std::shared_ptr<const robodyn_model> model;
     const std::size_t n;
-    CommandPipeline pipeline;
+    ArmRuntime pipeline;
     ContactWatch watch;
     Settings asked;  // the latest, perhaps before the loop has taken it
     const robodyn::Joints joints;
@@ -486,7 +486,7 @@ private:
   void keep_unnamed_joints()
   {
     Arm & arm = *arm_;
-    const robodyn::PipelineState & state = arm.pipeline.state();
+    const robodyn::RuntimeState & state = arm.pipeline.state();
     const bool is_following = arm.pipeline.following() != robodyn::Following::none;
     for (std::size_t i = 0; i < arm.n; ++i) {
       if (arm.setpoint[i] != kUnnamed) { continue; }
@@ -525,7 +525,7 @@ private:
       return;
     }
     if (arm.has_applied) {
-      const robodyn::PipelineState & state = arm.pipeline.state();
+      const robodyn::RuntimeState & state = arm.pipeline.state();
       contact_event_ = arm.watch.update(
         arm.settings(), state.position.data(), state.velocity.data(), arm.applied, now_);
     }

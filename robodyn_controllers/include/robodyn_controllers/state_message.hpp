@@ -12,7 +12,7 @@
 #include "sensor_msgs/msg/joint_state.hpp"
 
 #include "robodyn_controllers/contact_watch.hpp"
-#include "robodyn_ros/core/command_pipeline.hpp"
+#include "robodyn_ros/core/arm_runtime.hpp"
 
 namespace robodyn_controllers
 {
@@ -31,7 +31,7 @@ ContactMessage contact_message(
 
 // Write the last cycle's torques and reference, for a measured state; allocates nothing.
 void fill(
-  State & state, const robodyn::CommandPipeline & pipeline, const ContactWatch & watch,
+  State & state, const robodyn::ArmRuntime & pipeline, const ContactWatch & watch,
   const robodyn::Vector & position, const robodyn::Vector & velocity);
 
 void fill(Wrench & message, const robodyn::TipWrench & found);

@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "../../compiled/c/robodyn_model.h"
-#include "command_pipeline.hpp"
+#include "arm_runtime.hpp"
 #include "contact.hpp"
 #include "joint_states.hpp"
 #include "path_timing.hpp"
@@ -401,15 +401,15 @@ py::tuple fastest_timing(
     rows_of(ranges, timing.controllable.size()), array_of(timing.x), timing.failed);
 }
 
-class Pipeline
+class Runtime
 {
 public:
-  Pipeline(std::shared_ptr<Arm> arm, const rd::Settings & settings)
+  Runtime(std::shared_ptr<Arm> arm, const rd::Settings & settings)
   : arm_(std::move(arm)), core_(arm_->model(), arm_->load(), checked(settings))
   {
   }
 
-  rd::CommandPipeline & core() { return core_; }
+  rd::ArmRuntime & core() { return core_; }
 
   void change_settings(const rd::Settings & settings)
   {
@@ -483,7 +483,7 @@ public:
   py::object stop_command(double now) { return command(core_.stop_command(now)); }
 
   // Call a method without arguments and result, and raise what a callable raised in it.
-  template <void (rd::CommandPipeline::*Function)()>
+  template <void (rd::ArmRuntime::*Function)()>
   void call()
   {
     (core_.*Function)();
@@ -539,7 +539,7 @@ private:
 
   std::shared_ptr<Arm> arm_;
   std::vector<std::shared_ptr<Arm>> others_;  // whose code a blend uses, too
-  rd::CommandPipeline core_;
+  rd::ArmRuntime core_;
 };
 
 // --- external torques ---------------------------------------------------------------------------
@@ -882,31 +882,31 @@ PYBIND11_MODULE(core_module, module)
     "tip_wrench", &tip_wrench, py::arg("pose"), py::arg("jacobian"), py::arg("point"),
     py::arg("torque"), py::arg("deviation"));
 
-  using Core = rd::CommandPipeline;
-  py::class_<Pipeline>(module, "Pipeline")
+  using Core = rd::ArmRuntime;
+  py::class_<Runtime>(module, "ArmRuntime")
     .def(
       py::init<std::shared_ptr<Arm>, const rd::Settings &>(), py::arg("arm"), py::arg("settings"))
-    .def("enable", [](Pipeline & self, double now) { self.core().enable(now); })
-    .def("listen", [](Pipeline & self, double until) { self.core().listen(until); })
+    .def("enable", [](Runtime & self, double now) { self.core().enable(now); })
+    .def("listen", [](Runtime & self, double until) { self.core().listen(until); })
     .def_property_readonly(
-      "is_contradicted", [](Pipeline & self) { return self.core().is_contradicted(); })
+      "is_contradicted", [](Runtime & self) { return self.core().is_contradicted(); })
     .def_property_readonly(
-      "has_state", [](Pipeline & self) { return self.core().state().has_state; })
-    .def("disable", &Pipeline::call<&Core::disable>)
-    .def("change_settings", &Pipeline::change_settings)
-    .def("change_load", &Pipeline::change_load, py::arg("arm"), py::arg("is_checked"))
+      "has_state", [](Runtime & self) { return self.core().state().has_state; })
+    .def("disable", &Runtime::call<&Core::disable>)
+    .def("change_settings", &Runtime::change_settings)
+    .def("change_load", &Runtime::change_load, py::arg("arm"), py::arg("is_checked"))
     .def(
       "follow",
-      [](Pipeline & self, std::shared_ptr<rd::Motion> motion) {
+      [](Runtime & self, std::shared_ptr<rd::Motion> motion) {
         if (motion->joints() != self.core().joints()) {
           throw py::value_error("a motion of another number of joints");
         }
         self.core().follow(std::move(motion));
       })
-    .def("cancel", &Pipeline::call<&Core::cancel>)
+    .def("cancel", &Runtime::call<&Core::cancel>)
     .def(
       "aim_tip",
-      [](Pipeline & self, const rd::Three & position, const Quaternion & xyzw, bool is_relative) {
+      [](Runtime & self, const rd::Three & position, const Quaternion & xyzw, bool is_relative) {
         rd::Pose pose;
         const rd::Fault refusal = rd::take_pose(position, xyzw, pose);
         return refusal ? refusal : self.core().aim_tip(pose, is_relative);
@@ -914,20 +914,20 @@ PYBIND11_MODULE(core_module, module)
       py::arg("position"), py::arg("xyzw"), py::arg("is_relative") = false)
     .def(
       "add_wrench",
-      [](Pipeline & self, const rd::Six & wrench, double now, bool is_relative) {
+      [](Runtime & self, const rd::Six & wrench, double now, bool is_relative) {
         return self.core().add_wrench(wrench, now, is_relative);
       },
       py::arg("wrench"), py::arg("now"), py::arg("is_relative") = false)
     .def(
       "target_refusal",
-      [](Pipeline & self, bool is_pose) { return self.core().target_refusal(is_pose); },
+      [](Runtime & self, bool is_pose) { return self.core().target_refusal(is_pose); },
       py::arg("is_pose"))
     .def_property_readonly(
-      "reference_refusal", [](Pipeline & self) { return self.core().reference_refusal(); })
+      "reference_refusal", [](Runtime & self) { return self.core().reference_refusal(); })
     .def(
       "pose_in_base",
-      [](Pipeline & self, const rd::Three & position, const Quaternion & xyzw, bool is_relative) {
-        const rd::CommandPipeline & core = self.core();
+      [](Runtime & self, const rd::Three & position, const Quaternion & xyzw, bool is_relative) {
+        const rd::ArmRuntime & core = self.core();
         const rd::Pose pose = core.in_base({position, turn_of(xyzw)}, is_relative);
         const bool is_known = !is_relative || core.has_tip_reference();
         const rd::Fault refusal =
@@ -938,7 +938,7 @@ PYBIND11_MODULE(core_module, module)
     .def(
       "words",
       [](
-        Pipeline & self, const rd::Fault & fault, const std::vector<std::string> & names,
+        Runtime & self, const rd::Fault & fault, const std::vector<std::string> & names,
         const std::vector<bool> & slide) {
         const rd::Words words = rd::words_of(fault, {names, slide}, self.core().state().settings);
         return std::make_pair(words.is, words.allowed);
@@ -946,74 +946,73 @@ PYBIND11_MODULE(core_module, module)
       py::arg("fault"), py::arg("joint_names"), py::arg("slide"))
     .def_property_readonly(
       "tip_reference",
-      [](Pipeline & self) {
+      [](Runtime & self) {
         const rd::Pose & pose = self.core().tip_reference();
         return py::make_tuple(pose.position, quaternion_of(pose));
       })
     .def_property_readonly(
-      "has_tip_reference", [](Pipeline & self) { return self.core().has_tip_reference(); })
+      "has_tip_reference", [](Runtime & self) { return self.core().has_tip_reference(); })
     .def_property_readonly(
       "has_tip_target",
-      [](Pipeline & self) { return self.core().state().parts.tip().has_target(); })
+      [](Runtime & self) { return self.core().state().parts.tip().has_target(); })
     .def_property_readonly(
       "spring_wrench",
-      [](Pipeline & self) { return self.core().state().parts.impedance().wrench(); })
+      [](Runtime & self) { return self.core().state().parts.impedance().wrench(); })
     .def_property_readonly(
       "stiffness",
-      [](Pipeline & self) {
+      [](Runtime & self) {
         const rd::ImpedanceCoefficients & springs = self.core().springs();
         return py::make_tuple(
           array_of(springs.joints), array_of(springs.posture), springs.along_base,
           springs.along_reference);
       })
     .def_property_readonly(
-      "damping_ratio", [](Pipeline & self) { return self.core().springs().ratio; })
+      "damping_ratio", [](Runtime & self) { return self.core().springs().ratio; })
     .def_property_readonly(
-      "is_stiffness_limited", [](Pipeline & self) { return self.core().least_stiffness() < 1.0; })
+      "is_stiffness_limited", [](Runtime & self) { return self.core().least_stiffness() < 1.0; })
     .def_property_readonly(
-      "least_stiffness", [](Pipeline & self) { return self.core().least_stiffness(); })
+      "least_stiffness", [](Runtime & self) { return self.core().least_stiffness(); })
     .def_property_readonly(
       "stiffening",
-      [](Pipeline & self) {
+      [](Runtime & self) {
         const rd::Stiffening found = self.core().stiffening();
         return py::make_tuple(
           found.is_waiting, found.waited, found.energy, found.longest, found.going_back);
       })
-    .def("begin_stop", &Pipeline::call<&Core::begin_stop>)
-    .def("react_to_contact", &Pipeline::react_to_contact)
-    .def("continue_from", &Pipeline::continue_from)
-    .def("sent", [](Pipeline & self, double now) { self.core().sent(now); })
+    .def("begin_stop", &Runtime::call<&Core::begin_stop>)
+    .def("react_to_contact", &Runtime::react_to_contact)
+    .def("continue_from", &Runtime::continue_from)
+    .def("sent", [](Runtime & self, double now) { self.core().sent(now); })
     .def(
-      "step", &Pipeline::step, py::arg("position"), py::arg("velocity"), py::arg("time"),
+      "step", &Runtime::step, py::arg("position"), py::arg("velocity"), py::arg("time"),
       py::arg("is_stamped"), py::arg("now"), py::arg("simulated"), py::arg("added"),
       py::arg("lag") = 0.0)
-    .def("watchdog", &Pipeline::watchdog)
-    .def("update", &Pipeline::update)
-    .def("stop_command", &Pipeline::stop_command)
+    .def("watchdog", &Runtime::watchdog)
+    .def("update", &Runtime::update)
+    .def("stop_command", &Runtime::stop_command)
     .def(
       "is_clock_reliable",
-      [](Pipeline & self, double now) { return self.core().clock().is_reliable(now); })
+      [](Runtime & self, double now) { return self.core().clock().is_reliable(now); })
     .def_property_readonly(
-      "is_clock_stopped", [](Pipeline & self) { return self.core().clock().is_stopped(); })
-    .def_property_readonly("is_enabled", [](Pipeline & self) { return self.core().is_enabled(); })
+      "is_clock_stopped", [](Runtime & self) { return self.core().clock().is_stopped(); })
+    .def_property_readonly("is_enabled", [](Runtime & self) { return self.core().is_enabled(); })
     .def_property_readonly(
-      "is_stopping", [](Pipeline & self) { return self.core().is_stopping(); })
+      "is_stopping", [](Runtime & self) { return self.core().is_stopping(); })
     .def_property_readonly(
-      "follows", [](Pipeline & self) { return self.core().state().law.latest().follows(); })
-    .def_property_readonly("is_stale", [](Pipeline & self) { return self.core().is_stale(); })
+      "follows", [](Runtime & self) { return self.core().state().law.latest().follows(); })
+    .def_property_readonly("is_stale", [](Runtime & self) { return self.core().is_stale(); })
     .def_property_readonly(
-      "is_holding_gravity", [](Pipeline & self) { return self.core().is_holding_gravity(); })
+      "is_holding_gravity", [](Runtime & self) { return self.core().is_holding_gravity(); })
     .def_property_readonly(
-      "has_stopped", [](Pipeline & self) { return self.core().has_stopped(); })
+      "has_stopped", [](Runtime & self) { return self.core().has_stopped(); })
     .def_property_readonly(
-      "is_model_blending",
-      [](Pipeline & self) { return self.core().state().model.is_blending(); })
-    .def_property_readonly("following", [](Pipeline & self) { return self.core().following(); })
-    .def_property_readonly("refusal", [](Pipeline & self) { return self.core().refusal(); })
+      "is_model_blending", [](Runtime & self) { return self.core().state().model.is_blending(); })
+    .def_property_readonly("following", [](Runtime & self) { return self.core().following(); })
+    .def_property_readonly("refusal", [](Runtime & self) { return self.core().refusal(); })
     .def_property_readonly(
       "faults",
-      [](Pipeline & self) {
-        const rd::PipelineState & state = self.core().state();
+      [](Runtime & self) {
+        const rd::RuntimeState & state = self.core().state();
         std::vector<rd::Fault> faults;
         for (const rd::Fault & fault : state.faults.all()) {
           if (fault.cause != rd::Cause::none) { faults.push_back(fault); }
@@ -1022,33 +1021,32 @@ PYBIND11_MODULE(core_module, module)
       })
     .def_property_readonly(
       "needed_rate",
-      [](Pipeline & self) { return self.core().state().law.latest().needed_rate(); })
+      [](Runtime & self) { return self.core().state().law.latest().needed_rate(); })
     .def_property_readonly(
-      "velocity", [](Pipeline & self) { return array_of(self.core().state().velocity); })
-    .def_property_readonly("is_ready", [](Pipeline & self) { return self.core().is_ready(); })
-    .def_property_readonly("is_slow", [](Pipeline & self) { return self.core().is_slow(); })
-    .def_property_readonly("period", [](Pipeline & self) { return self.core().state().period; })
-    .def_property_readonly("lag", [](Pipeline & self) { return self.core().state().lag; })
+      "velocity", [](Runtime & self) { return array_of(self.core().state().velocity); })
+    .def_property_readonly("is_ready", [](Runtime & self) { return self.core().is_ready(); })
+    .def_property_readonly("is_slow", [](Runtime & self) { return self.core().is_slow(); })
+    .def_property_readonly("period", [](Runtime & self) { return self.core().state().period; })
+    .def_property_readonly("lag", [](Runtime & self) { return self.core().state().lag; })
     .def_property_readonly(
-      "wrong_velocities",
-      [](Pipeline & self) { return array_of(self.core().wrong_velocities()); })
+      "wrong_velocities", [](Runtime & self) { return array_of(self.core().wrong_velocities()); })
     .def_property_readonly(
-      "fault_changes", [](Pipeline & self) { return self.core().state().faults.changes(); })
-    .def_property_readonly("last_drop", [](Pipeline & self) { return self.core().last_drop(); })
+      "fault_changes", [](Runtime & self) { return self.core().state().faults.changes(); })
+    .def_property_readonly("last_drop", [](Runtime & self) { return self.core().last_drop(); })
     .def_property_readonly(
       "torque",
-      [](Pipeline & self) {
+      [](Runtime & self) {
         return self.core().has_torque() ? py::object(array_of(self.core().torque())) : py::none();
       })
     .def_property_readonly(
-      "last_cycle", [](Pipeline & self) { return self.core().state().steady; })
+      "last_cycle", [](Runtime & self) { return self.core().state().steady; })
     .def_property_readonly(
       "followed",
-      [](Pipeline & self) -> std::shared_ptr<rd::Motion> {
+      [](Runtime & self) -> std::shared_ptr<rd::Motion> {
         const rd::Motion * const motion = self.core().follower().followed_motion();
         return motion == nullptr ? nullptr : std::make_shared<rd::Motion>(*motion);
       })
-    .def_property_readonly("counts", [](Pipeline & self) {
+    .def_property_readonly("counts", [](Runtime & self) {
       const rd::Counts & counts = self.core().counts();
       return py::make_tuple(
         counts.refused_torques, counts.implausible_states, counts.following_errors,

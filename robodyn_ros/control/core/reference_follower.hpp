@@ -21,7 +21,7 @@ namespace robodyn
 {
 
 // State shared by the parts of a command pipeline.
-struct PipelineState
+struct RuntimeState
 {
   const std::size_t n;
   Settings settings;
@@ -39,7 +39,7 @@ struct PipelineState
   FaultBook faults;
   bool is_damping_off = false;  // since enabling, a reference or a cancellation
 
-  PipelineState(const Model & arm, const double * load, const Settings & given_settings)
+  RuntimeState(const Model & arm, const double * load, const Settings & given_settings)
   : n(arm.joints),
     settings(given_settings),
     model(arm, load),
@@ -103,7 +103,7 @@ public:
 
   // Plan a brake from a position and velocity at a time [s].
   void plan(
-    PipelineState & state, const Vector & position, const Vector & velocity, double time,
+    RuntimeState & state, const Vector & position, const Vector & velocity, double time,
     Motion & brake)
   {
     moving_.position = position;
@@ -119,7 +119,7 @@ private:
   // Bounds [s]: a stop is to be over within four seconds.
   static constexpr double kShortest = 0.1, kLongest = 2.0;
 
-  double duration(PipelineState & state, const Vector & position, const Vector & velocity)
+  double duration(RuntimeState & state, const Vector & position, const Vector & velocity)
   {
     const Settings & settings = state.settings;
     if (!state.parts.bias_and_momentum(state.model, position, velocity, bias_, momentum_)) {
@@ -160,7 +160,7 @@ struct Setpoint
 class ReferenceFollower
 {
 public:
-  explicit ReferenceFollower(PipelineState & state)
+  explicit ReferenceFollower(RuntimeState & state)
   : state_(state),
     planner_(state.n),
     brake_(state.n),
@@ -517,7 +517,7 @@ private:
     return {};
   }
 
-  PipelineState & state_;
+  RuntimeState & state_;
   BrakePlanner planner_;
   Source source_ = Source::none, fading_ = Source::none;
   std::shared_ptr<const Motion> motion_;  // kept until the next one: a cycle must free no memory

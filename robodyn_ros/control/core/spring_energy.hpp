@@ -71,7 +71,7 @@ public:
   // Book the energy that damper and posture took since the last cycle: their torque, and what limits
   // took of all torques, along the way since. The damper takes what the reference moves it, too.
   void balance(
-    const PipelineState & state, const Vector & position, double elapsed,
+    const RuntimeState & state, const Vector & position, double elapsed,
     const Vector & reference_velocity, const Vector & cut)
   {
     const Impedance & springs = state.parts.impedance();
@@ -86,7 +86,7 @@ public:
   }
 
   // Let springs that become stiffer take their energy from the tank.
-  void take(PipelineState & state, double elapsed)
+  void take(RuntimeState & state, double elapsed)
   {
     ActiveLaw & law = state.law;
     Impedance & springs = state.parts.impedance();
@@ -101,7 +101,7 @@ public:
   }
 
   // Slow down the next step of a transition in which springs would take more energy than there is.
-  void pace(PipelineState & state, bool has_reference, double period)
+  void pace(RuntimeState & state, bool has_reference, double period)
   {
     ActiveLaw & law = state.law;
     to_gain_ = 0.0;
@@ -126,7 +126,7 @@ public:
   }
 
   // What springs in transition wait for.
-  Stiffening stiffening(const PipelineState & state) const
+  Stiffening stiffening(const RuntimeState & state) const
   {
     const ActiveLaw & law = state.law;
     if (!state.parts.impedance().is_active()) { return {}; }

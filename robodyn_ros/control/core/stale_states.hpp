@@ -29,7 +29,7 @@ public:
   // Begin at a steady time [s] with an arm that is expected at a position and a velocity; braked from
   // there, by the model without feedback, or at rest.
   void begin(
-    PipelineState & state, ReferenceFollower & follower, const Vector & position,
+    RuntimeState & state, ReferenceFollower & follower, const Vector & position,
     const Vector & velocity, double now, bool is_braked)
   {
     has_brake_ = is_braked;

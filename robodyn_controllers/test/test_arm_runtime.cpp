@@ -9,8 +9,8 @@
 #include "pendulum.hpp"
 
 using robodyn::Action;
+using robodyn::ArmRuntime;
 using robodyn::Cause;
-using robodyn::CommandPipeline;
 using robodyn::Following;
 using robodyn::kInfinity;
 using robodyn::kNaN;
@@ -70,7 +70,7 @@ struct Arm
 
   double now = 1.0, q = 0.3, qd = 0.0;
   double push = 0.0;  // N m
-  CommandPipeline pipeline;
+  ArmRuntime pipeline;
 };
 
 constexpr Mode kSoftModes[] = {Mode::joint_impedance, Mode::cartesian_impedance};
@@ -82,7 +82,7 @@ Arm soft_arm(Mode mode)
 
 }  // namespace
 
-TEST(CommandPipeline, BeginsWithGravityWhereTheArmIs)
+TEST(ArmRuntime, BeginsWithGravityWhereTheArmIs)
 {
   for (const Mode mode : {Mode::gravity_compensation, Mode::feedforward, Mode::computed_torque}) {
     Arm arm(mode);
@@ -91,7 +91,7 @@ TEST(CommandPipeline, BeginsWithGravityWhereTheArmIs)
   }
 }
 
-TEST(CommandPipeline, CommandsNothingBeforeAValidState)
+TEST(ArmRuntime, CommandsNothingBeforeAValidState)
 {
   Arm arm(Mode::computed_torque);
   EXPECT_FALSE(arm.cycle(kNaN));
@@ -99,7 +99,7 @@ TEST(CommandPipeline, CommandsNothingBeforeAValidState)
   EXPECT_TRUE(arm.cycle(0.1));
 }
 
-TEST(CommandPipeline, CommandsNothingThatTheDrivesCannotCarry)
+TEST(ArmRuntime, CommandsNothingThatTheDrivesCannotCarry)
 {
   Settings settings = settings_of(Mode::gravity_compensation);
   settings.effort_limits = {5.0};
@@ -108,7 +108,7 @@ TEST(CommandPipeline, CommandsNothingThatTheDrivesCannotCarry)
   EXPECT_TRUE(arm.pipeline.last_fault().cause == Cause::overload);
 }
 
-TEST(CommandPipeline, FollowsAReferenceAndKeepsTheRateLimit)
+TEST(ArmRuntime, FollowsAReferenceAndKeepsTheRateLimit)
 {
   Arm arm(Mode::computed_torque);
   for (int k = 0; k < 8; ++k) { arm.cycle(0.3); }  // until the period of the states is known
@@ -120,7 +120,7 @@ TEST(CommandPipeline, FollowsAReferenceAndKeepsTheRateLimit)
   EXPECT_TRUE(arm.pipeline.following() == Following::moving);
 }
 
-TEST(CommandPipeline, HoldsWhereAReferenceEnds)
+TEST(ArmRuntime, HoldsWhereAReferenceEnds)
 {
   Arm arm(Mode::computed_torque);
   arm.simulate(10);
@@ -133,7 +133,7 @@ TEST(CommandPipeline, HoldsWhereAReferenceEnds)
   EXPECT_LT(std::fabs(arm.q - before), 0.15);
 }
 
-TEST(CommandPipeline, RefusesAReferenceThatIsFarAway)
+TEST(ArmRuntime, RefusesAReferenceThatIsFarAway)
 {
   Arm arm(Mode::computed_torque);
   arm.simulate(10);
@@ -142,7 +142,7 @@ TEST(CommandPipeline, RefusesAReferenceThatIsFarAway)
   EXPECT_NEAR(arm.q, 0.3, 1e-9);
 }
 
-TEST(CommandPipeline, HoldsGravityWhileStatesAreStaleThenIsSilent)
+TEST(ArmRuntime, HoldsGravityWhileStatesAreStaleThenIsSilent)
 {
   Arm arm(Mode::computed_torque);
   arm.simulate(200);
@@ -153,7 +153,7 @@ TEST(CommandPipeline, HoldsGravityWhileStatesAreStaleThenIsSilent)
   EXPECT_FALSE(arm.cycle(kNaN));
 }
 
-TEST(CommandPipeline, StopsAMovingArmBeforeTheStopCommand)
+TEST(ArmRuntime, StopsAMovingArmBeforeTheStopCommand)
 {
   Settings settings = settings_of(Mode::computed_torque);
   settings.on_stop = Action::zero;
@@ -175,7 +175,7 @@ TEST(CommandPipeline, StopsAMovingArmBeforeTheStopCommand)
   EXPECT_EQ(arm.torque(), 0.0);
 }
 
-TEST(CommandPipeline, TakesAPayloadAtTheRateLimitAndRefusesOneTooHeavy)
+TEST(ArmRuntime, TakesAPayloadAtTheRateLimitAndRefusesOneTooHeavy)
 {
   Arm arm(Mode::gravity_compensation);
   arm.simulate(10);
@@ -188,7 +188,7 @@ TEST(CommandPipeline, TakesAPayloadAtTheRateLimitAndRefusesOneTooHeavy)
   EXPECT_FALSE(arm.takes(too_heavy));
 }
 
-TEST(CommandPipeline, SwitchedOffAndOnAtRestItDoesNotMove)
+TEST(ArmRuntime, SwitchedOffAndOnAtRestItDoesNotMove)
 {
   Arm arm(Mode::computed_torque);
   arm.simulate(50);
@@ -201,7 +201,7 @@ TEST(CommandPipeline, SwitchedOffAndOnAtRestItDoesNotMove)
   EXPECT_NEAR(arm.q, 0.3, 1e-9);
 }
 
-TEST(CommandPipeline, RefusesAReferenceWhereStatesComeTooSeldomForTheGains)
+TEST(ArmRuntime, RefusesAReferenceWhereStatesComeTooSeldomForTheGains)
 {
   // kd T is at most one half: 40 Hz for kd = 20.
   for (const double period : {0.02, 0.03}) {
@@ -218,7 +218,7 @@ TEST(CommandPipeline, RefusesAReferenceWhereStatesComeTooSeldomForTheGains)
   }
 }
 
-TEST(CommandPipeline, DampsByThePositionsWhereAVelocityHasTheWrongSign)
+TEST(ArmRuntime, DampsByThePositionsWhereAVelocityHasTheWrongSign)
 {
   Arm arm(Mode::gravity_compensation);
   arm.qd = 0.5;
@@ -233,7 +233,7 @@ TEST(CommandPipeline, DampsByThePositionsWhereAVelocityHasTheWrongSign)
   EXPECT_NEAR(arm.qd, 0.0, 1e-3);
 }
 
-TEST(CommandPipeline, GivesUpDampingThatFeedsTheArmWherePositionsCannotTell)
+TEST(ArmRuntime, GivesUpDampingThatFeedsTheArmWherePositionsCannotTell)
 {
   Arm arm(Mode::gravity_compensation);
   arm.qd = 0.5;
@@ -255,7 +255,7 @@ TEST(CommandPipeline, GivesUpDampingThatFeedsTheArmWherePositionsCannotTell)
 
 // --- impedance -----------------------------------------------------------------------------------
 
-TEST(CommandPipeline, AnImpedanceHoldsTheArmWhereItIsAndYieldsByForceOverStiffness)
+TEST(ArmRuntime, AnImpedanceHoldsTheArmWhereItIsAndYieldsByForceOverStiffness)
 {
   for (const Mode mode : kSoftModes) {
     Arm arm = soft_arm(mode);
@@ -271,7 +271,7 @@ TEST(CommandPipeline, AnImpedanceHoldsTheArmWhereItIsAndYieldsByForceOverStiffne
   }
 }
 
-TEST(CommandPipeline, AnImpedanceFollowsAReferenceAndHoldsWhereItEnds)
+TEST(ArmRuntime, AnImpedanceFollowsAReferenceAndHoldsWhereItEnds)
 {
   for (const Mode mode : kSoftModes) {
     Arm arm = soft_arm(mode);
@@ -287,7 +287,7 @@ TEST(CommandPipeline, AnImpedanceFollowsAReferenceAndHoldsWhereItEnds)
   }
 }
 
-TEST(CommandPipeline, ATargetOfTheTipIsHeldUntilTheReferenceMoves)
+TEST(ArmRuntime, ATargetOfTheTipIsHeldUntilTheReferenceMoves)
 {
   Arm arm = soft_arm(Mode::cartesian_impedance);
   arm.simulate(100, 0.3);
@@ -300,7 +300,7 @@ TEST(CommandPipeline, ATargetOfTheTipIsHeldUntilTheReferenceMoves)
   EXPECT_NEAR(arm.q, 0.31, 1e-4);
 }
 
-TEST(CommandPipeline, ATargetOfTheTipEndsWithTheReference)
+TEST(ArmRuntime, ATargetOfTheTipEndsWithTheReference)
 {
   Arm arm = soft_arm(Mode::cartesian_impedance);
   arm.simulate(100);

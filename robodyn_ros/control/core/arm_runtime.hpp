@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command pipeline: from joint states to commanded torques, with every check and limit.
+// What runs an arm, behind the node and the controller: from states to commanded torques, with every
+// check and limit, and the answer to every request. Both doors pass messages on as numbers; joint states
+// by name are in joint_states.hpp, external torques in contact.hpp, words in words.hpp.
 //
 // step turns a complete joint state into a command, watchdog commands when states are late or
 // missing, and stop_command gives the last commands; update does all that one cycle of a
@@ -18,8 +20,8 @@
 // pace, and while it stands still nothing is stale.
 //
 // Nothing but the constructor and follow allocates; nothing waits, logs or throws.
-#ifndef ROBODYN_ROS__CORE__COMMAND_PIPELINE_HPP_
-#define ROBODYN_ROS__CORE__COMMAND_PIPELINE_HPP_
+#ifndef ROBODYN_ROS__CORE__ARM_RUNTIME_HPP_
+#define ROBODYN_ROS__CORE__ARM_RUNTIME_HPP_
 
 #include <algorithm>
 #include <cmath>
@@ -46,12 +48,12 @@ namespace robodyn
 // second at 100 Hz, 2.6 times at 30 Hz.
 constexpr double kGravityRate = 100.0;
 
-class CommandPipeline
+class ArmRuntime
 {
 public:
   // Whatever the model's functions use must outlive it. Every vector of the settings has one
   // number for each joint, the position limits two.
-  CommandPipeline(const Model & model, const double * load, const Settings & settings)
+  ArmRuntime(const Model & model, const double * load, const Settings & settings)
   : state_(model, load, settings),
     n_(state_.n),
     follower_(state_),
@@ -82,8 +84,8 @@ public:
   }
 
   // Its parts refer to one another.
-  CommandPipeline(const CommandPipeline &) = delete;
-  CommandPipeline & operator=(const CommandPipeline &) = delete;
+  ArmRuntime(const ArmRuntime &) = delete;
+  ArmRuntime & operator=(const ArmRuntime &) = delete;
 
   // --- requests --------------------------------------------------------------------------------
 
@@ -498,7 +500,7 @@ public:
            std::find(clipped.begin(), clipped.end(), 1) != clipped.end();
   }
   const Vector & penetration() const { return soft_limits_.penetration(); }
-  const PipelineState & state() const { return state_; }
+  const RuntimeState & state() const { return state_; }
   const ReferenceFollower & follower() const { return follower_; }
   const StampClock & clock() const { return clock_; }
   const Counts & counts() const { return state_.faults.counts(); }
@@ -1170,7 +1172,7 @@ private:
     }
   }
 
-  PipelineState state_;
+  RuntimeState state_;
   const std::size_t n_;
   ReferenceFollower follower_;
   StampClock clock_;
@@ -1215,4 +1217,4 @@ private:
 
 }  // namespace robodyn
 
-#endif  // ROBODYN_ROS__CORE__COMMAND_PIPELINE_HPP_
+#endif  // ROBODYN_ROS__CORE__ARM_RUNTIME_HPP_
