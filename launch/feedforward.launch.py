@@ -16,6 +16,7 @@ ARGUMENTS = (
     DeclareLaunchArgument('node_name', default_value='feedforward', description='Of the node.'),
     argument('base_link'),
     argument('tip_link'),
+    argument('tip_links'),
     argument('trajectory_controller'),
     argument(
         'controller_manager',

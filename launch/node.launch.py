@@ -41,6 +41,7 @@ ARGUMENTS = (
         description='Tip link of the chain, without tf_prefix; empty: as in params_file, '
         'where empty is found in the URDF if it is unambiguous.',
     ),
+    argument('tip_links'),
     DeclareLaunchArgument(
         'initial_mode',
         default_value='',

@@ -19,6 +19,7 @@ from robodyn_ros.ros.launching import (
     parameter_argument,
     parameter_values,
     prefixed,
+    prefixed_tips,
     robot_state_publisher,
     robot_topics,
 )
@@ -81,6 +82,8 @@ def simulator(values: dict[str, str]) -> Node:
         'tip_link': prefixed(values, 'tip_link'),
         **parameter_values(values, PARAMETERS),
     }
+    if tips := prefixed_tips(values):  # an empty list has no type
+        parameters['tip_links'] = tips
     return Node(
         package='robodyn_ros',
         executable='simulator_node',

@@ -81,6 +81,8 @@ class RobotModel(Record):
     base_link : str
     tip_links : tuple of k str
         One of a chain; see ``tip_link``.
+    chosen_tip : str
+        The one of several that ``tip_link`` is; empty: none; see ``with_tip_link``.
     link_frames : mapping of link name to (body, transform)
         For every link of the arm: the index of the joint it moves with, -1 for those that stand
         still, and the transform (4, 4) from its frame to DH frame ``body`` or to the base link's.
@@ -121,6 +123,7 @@ class RobotModel(Record):
     coupled_rotor_inertia: FloatArray = field(default_factory=lambda: np.zeros(0))
     coupled_friction: FloatArray = field(default_factory=lambda: np.zeros((0, 4)))
     name: str = ''
+    chosen_tip: str = ''
 
     def __post_init__(self) -> None:
         for name in ('effort_offset', 'friction_curve', 'load_friction'):
@@ -415,13 +418,15 @@ class RobotModel(Record):
     @property
     def tip_link(self) -> str:
         """
-        The only tip link.
+        The only tip link, or the chosen one.
 
         Raises
         ------
         InvalidArgument
-            There are several: the message lists them.
+            There are several, and none is chosen: the message lists them.
         """
+        if self.chosen_tip:
+            return self.chosen_tip
         if len(self.tip_links) > 1:
             tips = ', '.join(map(repr, self.tip_links))
             raise InvalidArgument('tip link', Phrase('not given'), f'one of {tips}')
@@ -472,6 +477,20 @@ class RobotModel(Record):
         if body >= 0:
             inertias[body] += moved_parameters(about_link, placed)
         return replace(self, inertial_parameters=inertias)
+
+    def with_tip_link(self, link: str) -> RobotModel:
+        """
+        Return the model with one of its tip links as the one that is meant where none is named.
+
+        Raises
+        ------
+        InvalidArgument
+            It is none of them: the message lists them.
+        """
+        if link not in self.tip_links:
+            tips = ', '.join(map(repr, self.tip_links))
+            raise InvalidArgument('tip link', link, f'one of {tips}')
+        return replace(self, chosen_tip=link if len(self.tip_links) > 1 else '')
 
     def with_gravity(self, gravity: ArrayLike) -> RobotModel:
         """

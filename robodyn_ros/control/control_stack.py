@@ -20,6 +20,7 @@ from robodyn_ros.control.settings import (
     ArmSettings,
     ControlSettings,
     arm_settings,
+    chain_ends,
     command_order,
     each_joint,
 )
@@ -89,9 +90,9 @@ def robot_model(settings: ControlSettings, description: str | None) -> RobotMode
     RobodynError
         Neither is there, or what ``RobotModel.from_urdf`` finds wrong.
     """
-    base_link, tip_link = settings.base_link or None, settings.tip_link or None
+    ends = chain_ends(settings.base_link, settings.tip_link, settings.tip_links)
     if settings.urdf_file:
-        chain = Chain.from_urdf(Path(settings.urdf_file), base_link=base_link, tip_link=tip_link)
+        chain = Chain.from_urdf(Path(settings.urdf_file), **ends)
     elif description is None:
         raise UnreadableSource(
             'topic robot_description',
@@ -99,8 +100,9 @@ def robot_model(settings: ControlSettings, description: str | None) -> RobotMode
             'a URDF on that topic, or parameter urdf_file',
         )
     else:
-        chain = Chain.from_urdf_text(description, base_link=base_link, tip_link=tip_link)
+        chain = Chain.from_urdf_text(description, **ends)
     model = RobotModel.from_chain(chain, gravity=settings.gravity or None)
+    model = model.with_tip_link(settings.tip_link or model.tip_links[0])
     strength = float(np.linalg.norm(model.gravity))
     is_upright = bool((np.abs(model.gravity[:2]) <= _UPRIGHT * strength).all())
     if settings.terms_gravity or (is_upright and model.gravity[2] <= 0.0):

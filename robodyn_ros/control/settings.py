@@ -67,6 +67,24 @@ def checked(values: Mapping[str, Any]) -> ControlSettings:
     return ControlSettings(**{_field(name): value for name, value in settings.items()})
 
 
+def chain_ends(
+    base_link: str, tip_link: str, tip_links: Sequence[str]
+) -> dict[Literal['base_link', 'tip_link'], Any]:
+    """
+    Return the ends of a chain or a tree, as ``RobotModel.from_urdf`` takes them.
+
+    Raises
+    ------
+    InvalidArgument
+        Of several tips ``tip_link`` is none.
+    """
+    if tip_links and tip_link and tip_link not in tip_links:
+        raise InvalidArgument(
+            'parameter tip_link', tip_link, f'empty, or one of tip_links: {", ".join(tip_links)}'
+        )
+    return {'base_link': base_link or None, 'tip_link': list(tip_links) or tip_link or None}
+
+
 def check_live(names: Iterable[str]) -> None:
     """
     Check that a configured node may change these parameters.

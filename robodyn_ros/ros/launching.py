@@ -50,6 +50,11 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
         'default_value': '',
         'description': 'Tip link of the chain, without tf_prefix; empty: found in the URDF.',
     },
+    'tip_links': {
+        'default_value': '',
+        'description': 'Tip links of a tree of bodies, without tf_prefix, with spaces between; of '
+        'these tip_link is meant where none is named. Empty: a chain to tip_link.',
+    },
     'controller': {
         'default_value': 'forward_effort_controller',
         'description': 'Name of the ros2_control effort controller.',
@@ -185,6 +190,11 @@ def prefixed(values: dict[str, str], name: str) -> str:
     return link and values['tf_prefix'] + link
 
 
+def prefixed_tips(values: dict[str, str]) -> list[str]:
+    """Return the tips that an argument names, as the robot has them."""
+    return [values['tf_prefix'] + link for link in values.get('tip_links', '').split()]
+
+
 def gravity_of(values: dict[str, str]) -> list[float]:
     """Return the gravity that is given as ``x y z`` [m/s²]; empty: none is."""
     return [float(part) for part in values.get('gravity', '').split()]
@@ -196,6 +206,7 @@ def chain_parameters(values: dict[str, str], **others: Any) -> dict[str, Any]:
         'urdf_file': values['urdf_file'],
         'base_link': prefixed(values, 'base_link'),
         'tip_link': prefixed(values, 'tip_link'),
+        'tip_links': prefixed_tips(values),
         'gravity': gravity_of(values),
         'state_timeout': float(values.get('state_timeout') or 0.0),
         'controller_manager': values['controller_manager'],

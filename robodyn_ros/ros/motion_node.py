@@ -43,6 +43,7 @@ from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_interfaces.msg import Contact, DynamicsState
 from robodyn_ros.control.motion_file import samples_of_file
+from robodyn_ros.control.settings import chain_ends
 from robodyn_ros.description.source import user_path
 from robodyn_ros.description.urdf import urdf_text
 from robodyn_ros.errors import (
@@ -148,9 +149,8 @@ class MotionNode(PlainLoggerMixin, Node):
 
     def _load(self, urdf: str) -> None:
         given = self._given
-        model = RobotModel.from_urdf_text(
-            urdf, base_link=given['base_link'] or None, tip_link=given['tip_link'] or None
-        )
+        ends = chain_ends(given['base_link'], given['tip_link'], given['tip_links'])
+        model = RobotModel.from_urdf_text(urdf, **ends)
         motion = samples_of_file(user_path(given['motion_file']), model)
         fast = slowed(motion, given['speed'])
         if given['rehearsal_speed']:

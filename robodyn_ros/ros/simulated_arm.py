@@ -40,6 +40,7 @@ from launch_ros.substitutions import FindPackageShare
 
 from robodyn_ros import RobotModel
 from robodyn_ros.compiled import export_shared
+from robodyn_ros.control.settings import chain_ends
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.ros.launching import (
     ARM,
@@ -48,6 +49,7 @@ from robodyn_ros.ros.launching import (
     gravity_of,
     included,
     prefixed,
+    prefixed_tips,
     robot_state_publisher,
 )
 from robodyn_ros.spatial import rotation_from_rpy
@@ -293,12 +295,10 @@ def _named(joint: ElementTree.Element, end: str) -> str:
 
 def model_of(values: dict[str, str], urdf: str) -> RobotModel:
     """Return the model of the arm in a URDF, its path or its text, under the given gravity."""
-    return RobotModel.from_urdf(
-        urdf,
-        base_link=prefixed(values, 'base_link') or None,
-        tip_link=prefixed(values, 'tip_link') or None,
-        gravity=gravity_of(values),
+    ends = chain_ends(
+        prefixed(values, 'base_link'), prefixed(values, 'tip_link'), prefixed_tips(values)
     )
+    return RobotModel.from_urdf(urdf, **ends, gravity=gravity_of(values))
 
 
 def make_library(values: dict[str, str]) -> None:

@@ -74,6 +74,7 @@ from std_srvs.srv import Trigger
 
 from robodyn_interfaces.srv import GetPayload, SetPayload
 from robodyn_ros.control.load import Load
+from robodyn_ros.control.settings import chain_ends
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.description.urdf import urdf_text
 from robodyn_ros.dynamics import gravity_torque
@@ -143,9 +144,7 @@ class SimulatorNode(PlainLoggerMixin, Node):
         self._given = given = declared_values(self, PARAMETERS)
         _check_drive(given)
         urdf_file = given['urdf_file']
-        self._ends: dict[str, Any] = {
-            name: given[name] or None for name in ('base_link', 'tip_link')
-        }
+        self._ends = chain_ends(given['base_link'], given['tip_link'], given['tip_links'])
         self._time_step, self._lockstep = given['time_step'], given['lockstep']
         self._awaits_release = given['hold']
         self._next_step = time.monotonic()

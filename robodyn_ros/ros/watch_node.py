@@ -56,6 +56,7 @@ ABOUT = (
     'Shows an arm live in a browser of this machine: the arm as it turns, torque by part, the '
     'force on its tip, contacts, the residual against its band. It reads only.'
 )
+_OF_THE_MODEL = ('urdf_file', 'identified_model', 'base_link', 'tip_link', 'tip_links')
 PARAMETERS = parameters_of('watch_node')
 NEWEST = QoSProfile(depth=1, reliability=ReliabilityPolicy.BEST_EFFORT)
 """Of what only the newest message is shown of; never does its publisher wait for this process."""
@@ -138,10 +139,7 @@ class WatchNode(PlainLoggerMixin, Node):
 
     def _begin(self, description: str | None) -> None:
         given = self._given
-        settings = ControlSettings(
-            **{name: given[name] for name in ('urdf_file', 'base_link', 'tip_link')},
-            identified_model=given['identified_model'],
-        )
+        settings = ControlSettings(**{name: given[name] for name in _OF_THE_MODEL})
         arm = configured_arm(settings, description)
         thresholds = contact_thresholds_of(arm.model, settings, arm.residual)
         self._model = arm.model

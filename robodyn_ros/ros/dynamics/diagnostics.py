@@ -271,7 +271,9 @@ def _fingerprint(model: RobotModel) -> str:
     """Return a hash of all numbers that the torques depend on, payloads and gravity included."""
     digest = hashlib.sha256()
     dh = model.dh
+    branches = () if dh.is_chain else (dh.parents, dh.gamma, dh.b)
     for array in (
+        *branches,
         dh.alpha,
         dh.a,
         dh.beta,
@@ -279,7 +281,7 @@ def _fingerprint(model: RobotModel) -> str:
         dh.theta,
         dh.prismatic,
         dh.base_transform,
-        dh.tip_transform,
+        dh.tip_transforms,
         model.inertial_parameters,
         model.rotor_inertia,
         model.viscous_friction,
@@ -321,6 +323,7 @@ def model_status(name: str, stack: ControlStack | None, services: Status) -> Dia
                 'gravity': gravity_text(model.gravity),
                 'base_link': model.base_link,
                 'tip_link': model.tip_link,
+                **({} if model.dh.is_chain else {'tip_links': ', '.join(model.tip_links)}),
                 'drive_units': '; '.join(stack.units.notes) or 'N m, N',
                 'algorithm': stack.torque.algorithm,
                 'algorithm_notes': '; '.join(stack.torque.notes),
