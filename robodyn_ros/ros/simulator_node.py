@@ -369,7 +369,8 @@ class SimulatorNode(PlainLoggerMixin, Node):
         """Attach a payload to the arm; the node that compensates its weight needs it, too."""
 
         def change(payload: Payload) -> Load:
-            before, load = self._robot, self._robot.load.changed(payload, self._robot.arm)
+            before = self._robot
+            load, _ = before.load.changed(payload, before.arm)
             self._robot = callbacks.Robot.under(load, before.arm)
             self._simulation.carry(load.payloads)
             if self._given['drive.knows_payload']:

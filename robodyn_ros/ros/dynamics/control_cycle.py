@@ -453,7 +453,7 @@ class ControlCycle:
             self._stamp.sec, self._stamp.nanosec = joint_states.stamp
             self.counts.count(command, self._publish(command, now))
             if self.contacts.is_active:
-                self.contacts.update(state, acting, self._stamp)
+                self.contacts.update(command.state, acting, self._stamp)
             if self.tip.is_heard:
                 self.tip.publish(command, self._stamp)
             if self.counts.cycles == 1:

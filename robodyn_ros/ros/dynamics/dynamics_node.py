@@ -33,6 +33,7 @@ from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.settings import (
     PARAMETERS,
+    ArmSettings,
     ControlSettings,
     arm_settings,
     check_live,
@@ -120,6 +121,7 @@ class DynamicsNode(PlainLoggerMixin, LifecycleNode):
         reject_invalid_transitions(self)
         self._cycle: ControlCycle | None = None  # from configure to clean-up
         self._settings: ControlSettings | None = None  # the parameters, as the cycle has them
+        self._next_settings: tuple[ControlSettings, ArmSettings]  # that were checked last
         self._robot: callbacks.Robot | None = None  # what services are answered about
         self._description = DescriptionTopic()
         self._refusal = ''  # of the last transition
@@ -359,7 +361,7 @@ class DynamicsNode(PlainLoggerMixin, LifecycleNode):
             parameters = checked(given)
             if self._cycle is not None:
                 check_live(change.name for change in changes)
-                arm_settings(self._model, parameters)
+                self._next_settings = parameters, arm_settings(self._model, parameters)
                 self._cycle.stack.monitor.check(parameters)
         except RobodynError as error:
             return SetParametersResult(successful=False, reason=plain(str(error)))
@@ -369,8 +371,8 @@ class DynamicsNode(PlainLoggerMixin, LifecycleNode):
         names = {change.name for change in changes} & {p.name for p in PARAMETERS}
         if self._cycle is None or not names:
             return
-        self._settings = self._checked_parameters()
-        control_stack.apply_settings(self._cycle.stack, self._settings)
+        self._settings, settings = self._next_settings
+        control_stack.apply_settings(self._cycle.stack, settings)
         self._cycle.contacts.action = self._settings.on_contact
 
     def _checked_parameters(self) -> ControlSettings:
