@@ -59,17 +59,13 @@ def run_node(name: str, parameters: Mapping[str, Any], arguments: tuple[str, ...
     """
     if arguments[:1] != ('--ros-args',):
         arguments = ('--ros-args', *arguments)
-    known = {name: value for name, value in parameters.items() if value != ''}
-    become(name, ('--ros-args', *ros_parameters(known), *arguments))
-
-
-def ros_parameters(parameters: Mapping[str, Any]) -> list[str]:
-    """Return parameters for a command line of ROS: JSON is YAML, and names its types."""
-    return [
+    given = [
         text
         for name, value in parameters.items()
-        for text in ('-p', f'{name}:={json.dumps(value)}')
+        if value != ''
+        for text in ('-p', f'{name}:={json.dumps(value)}')  # JSON is YAML, and names its types
     ]
+    become(name, ('--ros-args', *given, *arguments))
 
 
 def become(name: str, arguments: Sequence[str]) -> NoReturn:

@@ -12,7 +12,7 @@ import click
 
 from robodyn_ros.commands.demonstration import arm_over_ros
 from robodyn_ros.commands.drive_limits import limits_of, refuse_unknown
-from robodyn_ros.commands.node import become, ros_parameters
+from robodyn_ros.commands.node import run_node
 from robodyn_ros.commands.options import PerJoint, Positive, Rest, command
 from robodyn_ros.control.softness import Chosen, floating
 from robodyn_ros.control.softness import soft as softened
@@ -116,5 +116,4 @@ def _run(
             except KeyboardInterrupt:
                 click.echo('ended')
             return
-    # What the user says comes last, and counts.
-    become('dynamics_node', ('--ros-args', *ros_parameters(parameters), *arguments))
+    run_node('dynamics_node', parameters, arguments)

@@ -17,6 +17,7 @@ from rclpy.utilities import remove_ros_args
 from robodyn_ros.description.source import bytes_of_file
 from robodyn_ros.description.yaml import parsed_yaml
 from robodyn_ros.errors import UnreadableSource
+from robodyn_ros.ros import graph
 from robodyn_ros.ros.parameter_overrides import constraints
 from robodyn_ros.ros_parameters import Parameter
 
@@ -30,7 +31,6 @@ _PARAMETER_FLAGS = ('-p', '--param')
 _ORDER = ('integer', 'double', 'integer[]', 'double[]')
 _INTEGER = re.compile(r'[-+]?(0[xX][0-9a-fA-F]+|\d+)')
 _WIDTH = 79
-_MOST_TOLD = 3  # keys of a parameter file
 _LARGEST_FILE = 2**20  # of parameters [bytes]
 _SAMPLE = """
 a parameter file is indented by spaces, all parameters of a node alike, and looks so
@@ -153,8 +153,7 @@ def ignored_files(args: Sequence[str] | None, node_name: str) -> list[str]:
             own = node_name[1:] if node_name.count('/') == 1 else node_name
             result.append(
                 f'parameter file {value!r} is ignored: it has parameters for '
-                f'{", ".join(nodes[:_MOST_TOLD])}{", …" if len(nodes) > _MOST_TOLD else ""}, and '
-                f'this node is {node_name}: write {own} or /** there'
+                f'{graph.listed(nodes)}, and this node is {node_name}: write {own} or /** there'
             )
     return result
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy
 
-_MOST_TOLD = 3  # topics
+_MOST_LISTED = 3
 
 
 def publishing(node: Node, kind: str) -> list[str]:
@@ -39,9 +39,9 @@ def volatile_publishers(node: Node, topic: str) -> list[str]:
     return _others(node, [end for end in ends if end.qos_profile.durability == is_volatile])
 
 
-def listed(topics: list[str]) -> str:
-    """Return some topics as text."""
-    return ', '.join(topics[:_MOST_TOLD]) + (', …' if len(topics) > _MOST_TOLD else '')
+def listed(names: list[str]) -> str:
+    """Return the first few names as text."""
+    return ', '.join(names[:_MOST_LISTED]) + (', …' if len(names) > _MOST_LISTED else '')
 
 
 def _topics(node: Node, kind: str) -> list[str]:

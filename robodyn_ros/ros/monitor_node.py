@@ -86,7 +86,7 @@ class MonitorNode(PlainLoggerMixin, Node):
         self._logged: set[str] = set()
         self._in_contact = False
         self._collector = MotionCollector(names, LEAST_STEP)
-        self._heard: dict[str, tuple[float, float, float]] = {}
+        self._received: dict[str, tuple[float, float, float]] = {}
         self._temperatures: list[tuple[float, float]] = []
         self._efforts = CommandedEfforts()
         self._last = 0.0
@@ -157,11 +157,11 @@ class MonitorNode(PlainLoggerMixin, Node):
         velocities = message.velocity if len(message.velocity) == count else [np.nan] * count
         for name, *state in zip(message.names, message.position, velocities, efforts):
             if name in names:
-                self._heard[name] = (state[0], state[1], state[2])
-        if len(self._heard) < len(names):
+                self._received[name] = (state[0], state[1], state[2])
+        if len(self._received) < len(names):
             return
-        rows = np.array([self._heard[name] for name in names], dtype=float).T
-        self._heard = {}
+        rows = np.array([self._received[name] for name in names], dtype=float).T
+        self._received = {}
         self._last = message.stamp
         if self._in_contact:
             return
@@ -187,21 +187,21 @@ class MonitorNode(PlainLoggerMixin, Node):
         started = given['started'] or float('nan')
         clock = Clock(0.0, started, tuple(self._temperatures))
         known = {each.terms.digest for each in self._motions[-100:]}
-        told = examined(self._found, recording, 'live', clock, known)
-        self._warn({f'{each.code} of {each.element}': str(each) for each in told.warnings})
-        for words in told.refused:
+        result = examined(self._found, recording, 'live', clock, known)
+        self._warn({f'{each.code} of {each.element}': str(each) for each in result.warnings})
+        for words in result.refused:
             self._refused, self._refusals = words, self._refusals + 1
-        if not told.motions:
+        if not result.motions:
             return
         if given['history']:
             try:
-                append_motions(given['history'], self._found, told.motions)
+                append_motions(given['history'], self._found, result.motions)
             except (OSError, RobodynError) as error:
                 self.get_logger().error(
                     f'history not written: {error}', throttle_duration_sec=60.0
                 )
         before = {each.code + each.element for each in self._condition.findings}
-        self._motions += told.motions
+        self._motions += result.motions
         del self._motions[REFERENCE : max(REFERENCE, len(self._motions) - _MOST_MOTIONS)]
         self._condition = condition(self._found, self._motions)
         for finding in self._condition.findings:

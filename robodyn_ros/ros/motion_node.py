@@ -117,7 +117,7 @@ class MotionNode(PlainLoggerMixin, Node):
         self._start, self._lead = 0.0, LEAD_TIME
         self._awaited = ''  # stamp, as diagnostics have it, of what may be refused yet
         self._refusals = 0  # of the part
-        self._heard = time.monotonic()
+        self._received = time.monotonic()
         self._stamp = self._watched = 0.0
         self._moved = False
         self._first_sent = np.inf  # by the steady clock [s]
@@ -197,7 +197,7 @@ class MotionNode(PlainLoggerMixin, Node):
         names = self._model.joint_names
         if not set(names) <= set(message.names):
             return  # of other joints
-        self._heard = time.monotonic()
+        self._received = time.monotonic()
         if not self._is_source_known:
             self._is_source_known = True
             self._listen_reliably()
@@ -352,7 +352,7 @@ class MotionNode(PlainLoggerMixin, Node):
 
     def _look(self) -> None:
         """Stop where joint states no longer come."""
-        silent = time.monotonic() - self._heard
+        silent = time.monotonic() - self._received
         if self._part is not None and not self.is_over and silent > self._given['state_timeout']:
             self.stop(f'no joint states for {silent:.2f} s')
 

@@ -483,7 +483,7 @@ class WatchdogProcess:
         self._asked_takeover = 0  # for whose commands it was asked,
         self._asked = self._waited = 0.0  # when last, and for how long it was waited for [s]
         self._is_left = False  # whether it ended while it commanded, and that was noticed
-        self._told: ArmSettings | None = None
+        self._sent_settings: ArmSettings | None = None
         self._process = ChildProcess(partial(run, shared, args))
 
     # --- from the node ------------------------------------------------------------------------
@@ -491,8 +491,8 @@ class WatchdogProcess:
     def beat(self, stack: ControlStack, watchdog_period: float, now: float) -> None:
         """Write a heartbeat at a steady time [s], and the settings if they have changed."""
         pipeline = stack.pipeline
-        if pipeline.settings is not self._told:
-            self._told = pipeline.settings
+        if pipeline.settings is not self._sent_settings:
+            self._sent_settings = pipeline.settings
             self._shared.settings.set(watchdog_settings(stack, watchdog_period))
         self._shared.beat(now, pipeline.is_enabled and pipeline.state is not None)
 

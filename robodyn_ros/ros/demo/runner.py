@@ -17,7 +17,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -222,12 +221,7 @@ class Run:
         self._stack.callback(self._executor.shutdown)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stack.close()
 
     def observe(self, observer: type[AnyObserver], time_step: float) -> AnyObserver:
@@ -293,20 +287,20 @@ class Run:
         ------
         DemoFailed
         """
-        newest, heard = self.observer.time, time.monotonic()
-        looked = heard
+        newest, progressed = self.observer.time, time.monotonic()
+        checked = progressed
         while not condition():
             self._executor.spin_once(timeout_sec=_POLLING)
             now = time.monotonic()
-            if now - looked < _POLLING:
+            if now - checked < _POLLING:
                 continue
-            looked = now
+            checked = now
             for process in self._processes:
                 process.check()
             if self.observer.time > newest:
-                newest, heard = self.observer.time, now
+                newest, progressed = self.observer.time, now
                 self._on_time(newest)
-            elif now - heard > silence_timeout:
+            elif now - progressed > silence_timeout:
                 logs = '\n'.join(f'{p.name}:\n{p.last_lines()}' for p in self._processes)
                 raise DemoFailed(
                     f'{self._name}: nothing moved for {silence_timeout:.0f} s at simulated time '
