@@ -434,6 +434,11 @@ class RobotModel(Record):
         return self.dh.parents
 
     @property
+    def ends(self) -> str:
+        """Base and tips, as messages name the arm."""
+        return f'{self.base_link!r} to {", ".join(map(repr, self.tip_links))}'
+
+    @property
     def tip_link(self) -> str:
         """
         The only tip link.
