@@ -32,8 +32,20 @@ WAYS = {
     ),
     'topic': ('the node, by named efforts', f'{DRIVER}#a-driver-that-wants-named-efforts'),
     'library': ('the library, in your loop', 'python_api.md'),
-    'none': ('none needed', ''),
+    'none': ('positions only', 'positions_only.md'),
 }
+
+
+# What is said of each arm whose servos take positions, and cannot be added to.
+SERVO = (
+    "The maker's servo takes positions and carries the arm: no torque can be commanded, and none "
+    'is missing. The model serves before and beside the motion: its torques, its time as the '
+    'drives allow it'
+)
+REPORTS = (
+    ", and, from the reported effort once it is known to be a torque, the arm's own model, "
+    'contacts, ageing'
+)
 
 
 def cell(words: str) -> str:
@@ -121,7 +133,9 @@ def overview(arms: Iterable[Mapping[str, Any]], runs: Mapping[str, Any]) -> list
     ]
     for arm in arms:
         effort, way = arm['reported_effort'], arm['way_in']
-        words, _ = WAYS[way['kind']]
+        words, link = WAYS[way['kind']]
+        if way['kind'] == 'none':
+            words = f'[{words}]({link})'
         if not way.get('parameters', {}).get('terms', {}).get('gravity', True):
             words += ', `terms.gravity: false`'
         cells = [
@@ -178,7 +192,11 @@ def way_in(arm: Mapping[str, Any], sources: Sources) -> list[str]:
     if 'interfaces' in way:
         link = f'{DRIVER}#a-drive-that-takes-position-and-torque'
     title = f'[{name}]({link})' if link else name
-    lines = [f'**Way in: {title}.** {cell(way["text"])}', '']
+    reports = not arm['reported_effort']['unit'].startswith(('none', 'zeros'))
+    text = way['text'] if kind != 'none' else f'{SERVO}{REPORTS if reports else ""}.'
+    if kind == 'none' and 'text' in way:
+        text += f' {way["text"]}'
+    lines = [f'**Way in: {title}.** {cell(text)}', '']
     if 'servo' in arm:
         lines[0] += f' Source of the gains:{sources.links(arm["servo"])}.'
     of_feedforward = kind in ('feedforward', 'servo')
@@ -207,10 +225,14 @@ def way_in(arm: Mapping[str, Any], sources: Sources) -> list[str]:
     file = way.get('urdf', 'arm.urdf')
     chain = f'--base {urdf["base"]} --tip {urdf["tip"]}'
     lines += ['```bash', f'robodyn check {file} {chain}']
-    if not arm['reported_effort']['unit'].startswith(('none', 'zeros')):
+    if reports:
         lines.append(f'robodyn effort {file} recording.mcap {chain}')
     if kind == 'none':
-        lines += way['commands']
+        lines += [
+            f'robodyn torque {file} trajectory.yaml {chain} -o torques.csv',
+            f'robodyn retime {file} trajectory.yaml {chain} -o fast.yaml \\',
+            '    --margin 0.2 --acceleration-limit 5 --no-effort',
+        ]
     lines += ['```', '']
     if 'controllers' in way:
         lines += [

@@ -34,6 +34,7 @@ _OPTIONS = {
     'argument jerk_limits': '--jerk-limit',
     'argument tolerance': '--tolerance',
     'argument mass': '--mass',
+    'parameter node': '--node',
 }
 
 # Each command, first what a new user needs first: its file in robodyn_ros/commands, its function.
@@ -55,6 +56,7 @@ _COMMANDS = {
     'payload': ('effort', 'payload'),
     'contact-thresholds': ('contact', 'contact_thresholds'),
     'monitor': ('monitoring', 'monitor'),
+    'plot': ('session', 'plot'),
     'report': ('report', 'report'),
     'export': ('export', 'export'),
     'demo': ('demonstration', 'demo'),
@@ -63,6 +65,10 @@ _COMMANDS = {
     'soft': ('softness', 'soft'),
     'watch': ('watch', 'watch'),
     'node': ('node', 'node'),
+    'status': ('running_node', 'status'),
+    'set': ('running_node', 'set_'),
+    'send': ('running_node', 'send'),
+    'record': ('running_node', 'record'),
 }
 _LONGEST_SUMMARY = 200  # characters
 

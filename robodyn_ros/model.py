@@ -229,13 +229,7 @@ class RobotModel(Record):
         UnsupportedJoint
             A floating, planar or mimic joint on the chain.
         """
-        chain = Chain.from_urdf(
-            source,
-            base_link=base_link,
-            tip_link=tip_link,
-            locked_positions=locked_positions,
-            mimic=mimic,
-        )
+        chain = Chain.from_urdf(source, base_link, tip_link, locked_positions, mimic)
         return cls.from_chain(chain, gravity=gravity)
 
     @classmethod
@@ -266,13 +260,7 @@ class RobotModel(Record):
         MalformedUrdf
             The text does not begin with ``<``, or is not well-formed; else as ``from_urdf``.
         """
-        chain = Chain.from_urdf_text(
-            text,
-            base_link=base_link,
-            tip_link=tip_link,
-            locked_positions=locked_positions,
-            mimic=mimic,
-        )
+        chain = Chain.from_urdf_text(text, base_link, tip_link, locked_positions, mimic)
         return cls.from_chain(chain, gravity=gravity)
 
     @classmethod
@@ -299,11 +287,7 @@ class RobotModel(Record):
             As in ``from_urdf``.
         """
         chain = serial_chain(
-            description_of_urdfpy(robot),
-            base_link=base_link,
-            tip_link=tip_link,
-            locked_positions=locked_positions,
-            mimic=mimic,
+            description_of_urdfpy(robot), base_link, tip_link, locked_positions, mimic
         )
         return cls.from_chain(chain, gravity=gravity)
 
@@ -347,12 +331,7 @@ class RobotModel(Record):
             As ``from_urdf``.
         """
         chain = Chain.from_mjcf(
-            path,
-            base_link=base_link,
-            tip_link=tip_link,
-            locked_positions=locked_positions,
-            mimic=mimic,
-            inferred_inertia=inferred_inertia,
+            path, base_link, tip_link, locked_positions, mimic, inferred_inertia
         )
         return cls.from_chain(chain, gravity=gravity)
 

@@ -57,7 +57,7 @@ class _Torques(Record):
     Attributes
     ----------
     joint_names : tuple of n str
-    largest_torque : array, shape (n,)
+    largest_torque, effort_limit : array, shape (n,)
         [N m or N]
     interpolation_error : array, shape (n,)
         Of the effort between two points of a trajectory, at most [N m or N].
@@ -65,6 +65,7 @@ class _Torques(Record):
 
     joint_names: tuple[str, ...]
     largest_torque: FloatArray
+    effort_limit: FloatArray
     interpolation_error: FloatArray | None = None
 
 
@@ -181,9 +182,9 @@ def simulate(
     Move an arm in MuJoCo by our torques; needs no ROS.
 
     Says how far the arm was off. Torques are clipped to the URDF's effort limits. The CSV file can
-    be given to ``robodyn torque`` and ``robodyn report``: time, positions, velocities, then
-    NAME.torque as it was commanded. With computed_torque and feedforward these torques include the
-    URDF's friction.
+    be given to ``robodyn torque``, ``plot`` and ``report``: time, positions, velocities, then
+    NAME.torque as it was commanded, and NAME.reference. With computed_torque and feedforward these
+    torques include the URDF's friction.
 
     Parameters
     ----------
@@ -224,8 +225,9 @@ def simulate(
     duration = float(did.time[-1])
     title = f'{law}, {duration:.4g} s at {1 / time_step:.6g} Hz'
     table = table_of(joints, model.dh.prismatic, title).text()
-    names = columns_of(model, '', '.velocity', '.torque')
-    text = table_as_csv(names, did.time, did.position, did.velocity, did.torque)
+    names = columns_of(model, '', '.velocity', '.torque', '.reference')
+    reference = did.position + did.error
+    text = table_as_csv(names, did.time, did.position, did.velocity, did.torque, reference)
     record = {'law': law, 'duration': duration, 'joints': joints}
     if law == 'feedforward':
         click.echo('feedforward is open loop: nothing corrects these errors.', err=True)
@@ -287,8 +289,13 @@ def _of_motion(
         'torque': torques,
     }
     text = table_as_csv(model.joint_names, given.time, torques)
-    largest = _Torques(model.joint_names, np.abs(torques).max(axis=0))
+    largest = _Torques(model.joint_names, np.abs(torques).max(axis=0), _known(model.effort_limits))
     return record, text, largest, f'{len(given.time)} samples'
+
+
+def _known(limits: FloatArray) -> FloatArray:
+    """Return limits, NaN where there is none."""
+    return np.where(np.isfinite(limits) & (limits > 0.0), limits, np.nan)
 
 
 def _with_effort(
@@ -316,7 +323,8 @@ def _with_effort(
         'largest_torque': dict(zip(model.joint_names, filled.largest_torque)),
         'notes': filled.notes,
     }
-    largest = _Torques(model.joint_names, filled.largest_torque, filled.largest_error)
+    limits = _known(settings.effort_limits)
+    largest = _Torques(model.joint_names, filled.largest_torque, limits, filled.largest_error)
     size = f'{len(rows.times)} points, {filled.inserted} of them new,'
     text = trajectory_as_yaml(rows)
     if output is not None and output.suffix == '.csv':

@@ -98,6 +98,7 @@ def retime(
     tolerance: float = 0.0,
     payload: float | None = None,
     identified: Path | None = None,
+    no_effort: bool = False,
     plot: OutputFile | None = None,
     topic: str | None = None,
     cutoff: float | None = None,
@@ -136,6 +137,8 @@ def retime(
         What the tip carries [kg].
     identified :
         YAML that ``robodyn identify`` wrote for the arm.
+    no_effort :
+        Leave the effort out of the YAML: controllers that command positions alone refuse it.
     plot :
         Picture to write: torque over its limits over time, before and after.
     """
@@ -176,6 +179,8 @@ def retime(
     else:
         settings = FeedforwardSettings(limits.effort, knot_bound(fast, limits), np.ones(model.n))
         rows = rows_of(with_feedforward_efforts(found.trajectory, torque, settings).trajectory)
+        if no_effort:
+            rows = rows._replace(effort=[()] * len(rows.times))
         text, points = trajectory_as_yaml(rows), len(rows.times)
     joints = _joints(fast, limits)
     before, cost = found.given.duration if is_timed else None, fast.smoothing_cost

@@ -110,7 +110,6 @@ class Chain(Record):
     def from_urdf(
         cls,
         source: str | Path,
-        *,
         base_link: str | None = None,
         tip_link: TipLinks = None,
         locked_positions: Mapping[str, float] | None = None,
@@ -122,18 +121,13 @@ class Chain(Record):
         For a file that the caller names; what a topic carries goes to ``from_urdf_text``.
         """
         return serial_chain(
-            description_of_urdf(source),
-            base_link=base_link,
-            tip_link=tip_link,
-            locked_positions=locked_positions,
-            mimic=mimic,
+            description_of_urdf(source), base_link, tip_link, locked_positions, mimic
         )
 
     @classmethod
     def from_urdf_text(
         cls,
         text: str,
-        *,
         base_link: str | None = None,
         tip_link: TipLinks = None,
         locked_positions: Mapping[str, float] | None = None,
@@ -141,18 +135,13 @@ class Chain(Record):
     ) -> Chain:
         """Return the chain of a URDF given as text, which opens no file; as ``from_urdf``."""
         return serial_chain(
-            description_of_urdf_text(text),
-            base_link=base_link,
-            tip_link=tip_link,
-            locked_positions=locked_positions,
-            mimic=mimic,
+            description_of_urdf_text(text), base_link, tip_link, locked_positions, mimic
         )
 
     @classmethod
     def from_mjcf(
         cls,
         path: str | Path,
-        *,
         base_link: str | None = None,
         tip_link: TipLinks = None,
         locked_positions: Mapping[str, float] | None = None,
@@ -162,10 +151,10 @@ class Chain(Record):
         """Return the chain of an MJCF; see ``description_of_mjcf`` and ``serial_chain``."""
         return serial_chain(
             description_of_mjcf(path, inferred_inertia=inferred_inertia),
-            base_link=base_link,
-            tip_link=tip_link,
-            locked_positions=locked_positions,
-            mimic=mimic,
+            base_link,
+            tip_link,
+            locked_positions,
+            mimic,
         )
 
     @property
@@ -205,7 +194,6 @@ def checked_chain(chain: Chain) -> Chain:
 
 def serial_chain(
     description: RobotDescription,
-    *,
     base_link: str | None = None,
     tip_link: TipLinks = None,
     locked_positions: Mapping[str, float] | None = None,

@@ -15,6 +15,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import yaml
 
 from robodyn_ros.description.source import bytes_of_file
@@ -53,11 +54,16 @@ class TrajectoryRows(NamedTuple):
     effort: Sequence[Sequence[float]]
 
     @classmethod
-    def of_motion(cls, joint_names: Sequence[str], motion: MotionSamples) -> TrajectoryRows:
-        """Return a sampled motion, its times from the first on, without effort."""
-        times = (motion.time - motion.time[0]).tolist()
-        tables = (motion.q.tolist(), motion.qd.tolist(), motion.qdd.tolist())
-        return cls(joint_names, times, *tables, [()] * len(times))
+    def of_motion(
+        cls, joint_names: Sequence[str], motion: MotionSamples, most: int | None = None
+    ) -> TrajectoryRows:
+        """Return a sampled motion, or so many of its samples, from time zero, without effort."""
+        count = len(motion.time)
+        wanted = count if most is None else min(count, max(most, 2))
+        chosen = np.linspace(0, count - 1, wanted).round().astype(int)
+        times = (motion.time[chosen] - motion.time[0]).tolist()
+        q, qd, qdd = (each[chosen].tolist() for each in (motion.q, motion.qd, motion.qdd))
+        return cls(joint_names, times, q, qd, qdd, [()] * wanted)
 
 
 def trajectory_of_yaml(path: Path) -> TrajectoryRows:

@@ -3,34 +3,78 @@
 
 from __future__ import annotations
 
+import math
 from array import array
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
-from builtin_interfaces.msg import Time
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from builtin_interfaces.msg import Duration, Time
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import Quaternion, Transform, Vector3, Vector3Stamped, Wrench
+from numpy.typing import ArrayLike
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
+from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
 from robodyn_interfaces.msg import MinimalParameter
 from robodyn_interfaces.msg import Payload as PayloadMessage
 from robodyn_ros.control.load import GravityChange
+from robodyn_ros.control.trajectory import MOST_POINTS
 from robodyn_ros.errors import NonFiniteValue
 from robodyn_ros.model import Payload
+from robodyn_ros.motions import MotionSamples
+from robodyn_ros.motions.trajectory_yaml import TrajectoryRows
 from robodyn_ros.parameters import LinearCombination
 from robodyn_ros.ros.plain_text import plain
 
+POINT_RATE = 50.0
+"""Most points of a trajectory that is made of samples [Hz]."""
 
-def seconds(stamp: Time) -> float:
-    """Return a stamp in seconds; exact to a quarter of a microsecond for today's dates."""
+_NANOSECONDS = 1_000_000_000
+
+
+def seconds(stamp: Time | Duration) -> float:
+    """Return a time in seconds; a stamp of today is exact to a quarter of a microsecond."""
     return stamp.sec + 1e-9 * stamp.nanosec
 
 
-def floats(values: np.ndarray) -> array:
+def duration(time: float) -> Duration:
+    """Return a time [s] as a message has it."""
+    whole, nanoseconds = divmod(round(time * _NANOSECONDS), _NANOSECONDS)
+    return Duration(sec=whole, nanosec=nanoseconds)
+
+
+def floats(values: ArrayLike) -> array:
     """Return a float64 message field; messages take an array of this type unchecked."""
     field = array('d')
     field.frombytes(np.ascontiguousarray(values, dtype=float).tobytes())
     return field
+
+
+def rows_of_motion(joint_names: Sequence[str], motion: MotionSamples) -> TrajectoryRows:
+    """Return samples of a motion to be sent: no more than a node takes, or follows any better."""
+    duration = float(motion.time[-1] - motion.time[0])
+    most = min(MOST_POINTS, math.ceil(duration * POINT_RATE) + 1)
+    return TrajectoryRows.of_motion(joint_names, motion, most)
+
+
+def trajectory_message(
+    rows: TrajectoryRows, stamp: float = 0.0, lead: float = 0.0
+) -> JointTrajectory:
+    """Return the message of a trajectory, whose points come so long [s] after its stamp [s]."""
+    message = JointTrajectory(joint_names=list(rows.joint_names))
+    message.points = [
+        JointTrajectoryPoint(
+            positions=floats(position),
+            velocities=floats(velocity),
+            accelerations=floats(acceleration),
+            effort=floats(effort),
+            time_from_start=duration(lead + time),
+        )
+        for time, position, velocity, acceleration, effort in zip(*rows[1:], strict=True)
+    ]
+    whole = duration(stamp)
+    message.header.stamp = Time(sec=whole.sec, nanosec=whole.nanosec)
+    return message
 
 
 def matrix(values: np.ndarray) -> Float64MultiArray:
@@ -114,6 +158,13 @@ def minimal_parameter(expression: LinearCombination, deviation: float) -> Minima
         link=expression.link,
         unit=expression.unit,
     )
+
+
+def diagnostics(stamp: Time, *status: DiagnosticStatus) -> DiagnosticArray:
+    """Return the message of some status."""
+    message = DiagnosticArray(status=list(status))
+    message.header.stamp = stamp
+    return message
 
 
 def diagnostic_status(

@@ -154,13 +154,7 @@ class ArmSimulation:
         RobodynError
             Whatever reading a URDF raises, and what the class itself does.
         """
-        chain = Chain.from_urdf(
-            source,
-            base_link=base_link,
-            tip_link=tip_link,
-            locked_positions=locked_positions,
-            mimic=mimic,
-        )
+        chain = Chain.from_urdf(source, base_link, tip_link, locked_positions, mimic)
         return cls(
             chain,
             gravity=gravity,

@@ -52,6 +52,16 @@ def test_trajectory_comes_out_faster_with_effort(slow, tmp_path, model):
     assert picture.read_bytes().startswith(b'\x89PNG')
 
 
+def test_effort_is_left_out_for_controllers_that_refuse_it(slow, tmp_path):
+    given, without = tmp_path / 'with.yaml', tmp_path / 'without.yaml'
+    for path, options in ((given, ()), (without, ('--no-effort',))):
+        assert invoked('retime', ARM, slow, '-o', path, *options, *LIMITS).exit_code == 0
+    expected = yaml.safe_load(given.read_text())
+    for point in expected['points']:
+        del point['effort']
+    assert yaml.safe_load(without.read_text()) == expected
+
+
 def test_csv_comes_out_as_csv_with_the_torque_of_its_motion(slow, tmp_path, model):
     given, fast = tmp_path / 'given.csv', tmp_path / 'fast.csv'
     time = np.linspace(0.0, 5.0, 2001)[:, None]

@@ -17,6 +17,7 @@ ROS = re.compile(r'rclpy|rosidl\w*|ament\w*|launch\w*|\w+_(msgs|srvs|interfaces)
 # commands must start where ROS is missing (test_core_without_ros.py).
 COMMANDS_THAT_START_ROS = {
     'robodyn_ros.commands.demonstration',
+    'robodyn_ros.commands.running_node',
     'robodyn_ros.commands.softness',
 }
 

@@ -35,6 +35,7 @@ from robodyn_ros.report.excitation_plot import save_excitation_plot
 from robodyn_ros.report.identification_page import identification_page
 from robodyn_ros.report.monitor_page import monitor_page
 from robodyn_ros.report.retiming_plot import save_retiming_plot
+from robodyn_ros.report.session_plot import Session, save_session_plot
 
 # Beside those of this file: test_demo.py and test_identification_demo.py draw the demos' pictures.
 EXAMINED = {
@@ -44,7 +45,8 @@ EXAMINED = {
     'report/identification_page.py',
     'report/monitor_page.py',
     'report/retiming_plot.py',
-    'ros/demo/identification.py',
+    'report/session_plot.py',
+    'ros/demo/identification_loop.py',
     'ros/demo/tracking.py',
 }
 LIMIT = '<limit lower="-2" upper="2" velocity="2" effort="60"/>'
@@ -110,6 +112,25 @@ def test_retimed_motion_is_drawn_whole(n, tmp_path, capfd):
     limits = TimingLimits.of(model, efforts, np.full(n, 1.0), 8)
     with examined_figures():
         save_retiming_plot(motion, given, torque, limits, tmp_path / 'fast.png')
+    assert capfd.readouterr().err == ''
+
+
+@pytest.mark.parametrize('names', NAMES)
+@pytest.mark.parametrize('size', [0.0, 1e-6, 1.0, 60.0, 1e5])
+def test_what_an_arm_did_is_drawn_whole_with_the_limits_that_are_near(
+    names, size, tmp_path, capfd
+):
+    model = rd.RobotModel.from_urdf(upright(NAMES[names]))
+    time = np.linspace(0.0, 7.0, 300)
+    curve = np.sin(np.outer(time, (1.0, 2.0)))
+    reference = np.where(time[:, None] > 3.0, 2.1 * curve, np.nan)
+    for session in (
+        Session(time, size * curve),
+        Session(time, 2.0 * curve, reference, size * curve, model=(size + 1.0) * curve),
+        Session(time, curve, np.full_like(curve, np.nan), np.full_like(curve, np.nan)),
+    ):
+        with examined_figures():
+            save_session_plot(session, model, tmp_path / 'session.png')
     assert capfd.readouterr().err == ''
 
 

@@ -47,7 +47,7 @@ from robodyn_ros.compiled.symbolic.matrices import (
     rotated_back_pair,
 )
 from robodyn_ros.compiled.symbolic.newton_euler import (
-    Motion,
+    BodyMotion,
     Wrench,
     add_wrench,
     carried_inward,
@@ -130,7 +130,7 @@ class _OuterBody:
 
 
 def _outer_bodies(
-    arm: SymbolicArm, motions: Sequence[Motion], qd: Sequence[Scalar]
+    arm: SymbolicArm, motions: Sequence[BodyMotion], qd: Sequence[Scalar]
 ) -> Iterator[_OuterBody]:
     """Give all that joint j moves as one body, for j from n to 1, each when it is asked for."""
     outer: dict[int, _OuterBody] = {}
@@ -185,7 +185,7 @@ class _AxisMotion:
     against: Vector
 
     @classmethod
-    def of(cls, motion: Motion) -> _AxisMotion:
+    def of(cls, motion: BodyMotion) -> _AxisMotion:
         x, y, _ = motion.w
         u, vd = motion.u, motion.vd
         return cls(
@@ -374,7 +374,11 @@ class _TorqueMap:
 
 
 def _torque_maps(
-    arm: SymbolicArm, motions: Sequence[Motion], qd: Sequence[Scalar], outer: _OuterBody, m: int
+    arm: SymbolicArm,
+    motions: Sequence[BodyMotion],
+    qd: Sequence[Scalar],
+    outer: _OuterBody,
+    m: int,
 ) -> Iterator[_TorqueMap]:
     """Yield the maps to joint m's torque of the joints before it, from the next to the first."""
     rows, k, p = arm.rows, outer.moments.second, outer.moments.first

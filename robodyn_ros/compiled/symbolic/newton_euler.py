@@ -31,7 +31,7 @@ _AXES: list[Vector] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
 
 
 @dataclass(frozen=True)
-class Motion:
+class BodyMotion:
     """
     How a link moves, in its own axes.
 
@@ -132,11 +132,13 @@ def add_wrench(wrenches: list[Wrench], j: int, wrench: Wrench) -> None:
     wrenches[j] = [x + y for x, y in zip(wrench[0], f)], [x + y for x, y in zip(wrench[1], n)]
 
 
-def link_motions(arm: SymbolicArm, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[Motion]:
+def link_motions(
+    arm: SymbolicArm, qd: Sequence[Scalar], qdd: Sequence[Scalar]
+) -> list[BodyMotion]:
     """Return the motion of each link, base to tip."""
     zero: Vector = [0.0, 0.0, 0.0]
-    base = Motion(zero, zero, zero, [zero, zero, zero], arm.base_acceleration)
-    motions: list[Motion] = []
+    base = BodyMotion(zero, zero, zero, [zero, zero, zero], arm.base_acceleration)
+    motions: list[BodyMotion] = []
     for j, (row, velocity, acceleration) in enumerate(zip(arm.rows, qd, qdd)):
         row.begin(f'link {j + 1}: how it moves')
         before = base if row.parent < 0 else motions[row.parent]
@@ -144,7 +146,7 @@ def link_motions(arm: SymbolicArm, qd: Sequence[Scalar], qdd: Sequence[Scalar]) 
     return motions
 
 
-def _next_motion(row: Row, before: Motion, qd: Scalar, qdd: Scalar) -> Motion:
+def _next_motion(row: Row, before: BodyMotion, qd: Scalar, qdd: Scalar) -> BodyMotion:
     u_rows = ([_signed(before.u, k, i) for i in range(3)] for k in range(3))
     vd = [x + dot(constant_step(row), u_row) for x, u_row in zip(before.vd, u_rows)]
     vd = rotated_z(row.theta, rotated_xy(row, vd))
@@ -171,11 +173,11 @@ def _next_motion(row: Row, before: Motion, qd: Scalar, qdd: Scalar) -> Motion:
     if row.prismatic:
         twice = 2.0 * qd
         vd = [vd[0] + twice * w[1], vd[1] - twice * w[0], vd[2] + qdd]
-    return Motion(w, wd, squares, u, vd, first)
+    return BodyMotion(w, wd, squares, u, vd, first)
 
 
 def _own_products(
-    row: Row, before: Motion, w: Vector, qd: Scalar, qdd: Scalar
+    row: Row, before: BodyMotion, w: Vector, qd: Scalar, qdd: Scalar
 ) -> tuple[Vector, Vector, list[Vector]]:
     """Return wd, squares and U of a link from the angular acceleration before."""
     wd = rotated_z(row.theta, rotated_xy(row, before.wd))
@@ -191,7 +193,7 @@ def _own_products(
     return wd, squares, u
 
 
-def _column_before(row: Row, before: Motion) -> Vector:
+def _column_before(row: Row, before: BodyMotion) -> Vector:
     """Return U z in the frame that alpha alone has rotated: a column of U before, permuted."""
     if not row.right_angled:
         return [0.0, 0.0, 0.0]
@@ -201,7 +203,7 @@ def _column_before(row: Row, before: Motion) -> Vector:
 
 
 def _shared_products(
-    row: Row, before: Motion, w: Vector, column: Vector, qdd: Scalar
+    row: Row, before: BodyMotion, w: Vector, column: Vector, qdd: Scalar
 ) -> tuple[Vector, Vector, list[Vector]]:
     """Return wd, squares and U of a link from U z, where alpha is a multiple of pi/2."""
     wd_z = rotated_x(row.alpha, before.wd)[2]
@@ -219,7 +221,7 @@ def _shared_products(
     return wd, [xx, yy, zz], u
 
 
-def _permuted(row: Row, before: Motion) -> tuple[Vector, Vector, list[Vector]]:
+def _permuted(row: Row, before: BodyMotion) -> tuple[Vector, Vector, list[Vector]]:
     """Return wd, squares and U of a link behind a prismatic joint, its axes along those before."""
     axes = [rotated_z(row.theta, rotated_x(row.alpha, e)) for e in _AXES]
 
@@ -233,7 +235,7 @@ def _permuted(row: Row, before: Motion) -> tuple[Vector, Vector, list[Vector]]:
     return rotated(before.wd), squares, u
 
 
-def inertial_wrench(body: Body, motion: Motion, axial: Scalar = 0.0) -> Wrench:
+def inertial_wrench(body: Body, motion: BodyMotion, axial: Scalar = 0.0) -> Wrench:
     """
     Return force and moment that move a link, about its frame's origin.
 

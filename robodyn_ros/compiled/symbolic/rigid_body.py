@@ -26,7 +26,7 @@ from robodyn_ros.compiled.symbolic.matrices import (
     rotated_back_symmetric,
 )
 from robodyn_ros.compiled.symbolic.newton_euler import (
-    Motion,
+    BodyMotion,
     carried_inward,
     constant_step,
     rotated_xy,
@@ -143,7 +143,7 @@ def _rotated_back(body: Body, i: int, k: int, rotation: PlaneRotation) -> Body:
 
 
 def regressor_columns(
-    arm: SymbolicArm, motions: Sequence[Motion], columns: Sequence[tuple[int, int]]
+    arm: SymbolicArm, motions: Sequence[BodyMotion], columns: Sequence[tuple[int, int]]
 ) -> list[Vector]:
     """
     Return columns of the regressor, each n joint torques.
@@ -178,7 +178,7 @@ def _partial_velocities(arm: SymbolicArm, j: int) -> dict[int, tuple[Vector, Vec
     return result
 
 
-def _unit_wrench(motion: Motion, k: int) -> tuple[Vector, Vector]:
+def _unit_wrench(motion: BodyMotion, k: int) -> tuple[Vector, Vector]:
     """Return force and moment that parameter k of a link takes with a value of one."""
     zero: Vector = [0.0, 0.0, 0.0]
     u, (xx, yy, zz) = motion.u, motion.squares

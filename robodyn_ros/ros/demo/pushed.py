@@ -73,7 +73,7 @@ def run_pushed(
         say(f'the arm is held; logs: {logs}')
         say(
             f'push it by geometry_msgs/WrenchStamped on {NAMESPACE}/tip_wrench, aim it by '
-            f'{NAMESPACE}/dynamics_node/target_pose; Ctrl+C ends'
+            f'`robodyn send --node {NAMESPACE[1:]}/dynamics_node`; Ctrl+C ends'
         )
         end = np.inf if duration is None else hand.time + duration
         while hand.time < end:
