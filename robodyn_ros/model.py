@@ -425,7 +425,7 @@ class RobotModel(Record):
         Raises
         ------
         InvalidArgument
-            There are several: the message lists them.
+            There are several: the message lists them. ``with_tip`` chooses one.
         """
         if len(self.tip_links) > 1:
             tips = ', '.join(map(repr, self.tip_links))
@@ -449,6 +449,34 @@ class RobotModel(Record):
         dh = self.dh
         reach = float((dh.carries @ (np.abs(dh.a) + np.abs(dh.d) + np.abs(dh.b))).max())
         return max(100.0, 10.0 * moving), max(1.0, reach)
+
+    def with_tip(self, link: str) -> RobotModel:
+        """
+        Return the same joints and bodies with one tip, which is meant where no link is named.
+
+        What knows one tip works on a tree then: a payload that is estimated, a target of the tip.
+
+        Parameters
+        ----------
+        link : str
+            Any of ``link_frames`` that a joint moves.
+
+        Returns
+        -------
+        RobotModel
+
+        Raises
+        ------
+        NoSuchName
+            There is no such link, or it stands still.
+        """
+        body, placed = frame_of_link(self, 'tip link', link)
+        if body < 0:
+            raise NoSuchName('tip link', link, 'one that a joint moves')
+        if link in self.tip_links:
+            placed = self.dh.tip_transforms[self.tip_links.index(link)]
+        dh = replace(self.dh, tip_transform=placed, tips=np.array([body]))
+        return replace(self, tip_links=(link,), dh=dh)
 
     def with_payload(self, payload: Payload) -> RobotModel:
         """

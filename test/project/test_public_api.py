@@ -70,6 +70,7 @@ RobotModel.with_gravity(self, gravity)
 RobotModel.with_inertial_parameters(self, parameters)
 RobotModel.with_payload(self, payload)
 RobotModel.with_rotor_inertia(self, rotor_inertia)
+RobotModel.with_tip(self, link)
 TimedMotion.at(self, time)
 """
 ATTRIBUTES = {
