@@ -104,12 +104,8 @@ def _jacobian(model: RobotModel, q: NDArray, body: int, placed: NDArray) -> NDAr
     return np.swapaxes(result, -1, -2)
 
 
-def tip_wrench_torque(
-    model: RobotModel, q: NDArray, tip_wrench: NDArray | None
-) -> NDArray | float:
+def tip_wrench_torque(model: RobotModel, q: NDArray, tip_wrench: NDArray) -> NDArray:
     """Return J(q)T w (..., n), what wrenches (..., 6 k) of the tips on the world take."""
-    if tip_wrench is None:
-        return 0.0
     rows = np.concatenate([tip_jacobian(model, q, tip) for tip in model.tip_links], axis=-2)
     return (tip_wrench[..., None, :] @ rows)[..., 0, :]
 

@@ -81,8 +81,6 @@ class RobotModel(Record):
     base_link : str
     tip_links : tuple of k str
         One of a chain; see ``tip_link``.
-    chosen_tip : str
-        The one of several that ``tip_link`` is; empty: none; see ``with_tip_link``.
     link_frames : mapping of link name to (body, transform)
         For every link of the arm: the index of the joint it moves with, -1 for those that stand
         still, and the transform (4, 4) from its frame to DH frame ``body`` or to the base link's.
@@ -123,7 +121,6 @@ class RobotModel(Record):
     coupled_rotor_inertia: FloatArray = field(default_factory=lambda: np.zeros(0))
     coupled_friction: FloatArray = field(default_factory=lambda: np.zeros((0, 4)))
     name: str = ''
-    chosen_tip: str = ''
 
     def __post_init__(self) -> None:
         for name in ('effort_offset', 'friction_curve', 'load_friction'):
@@ -416,17 +413,20 @@ class RobotModel(Record):
         return self.dh.parents
 
     @property
+    def ends(self) -> str:
+        """Base and tips, as messages name the arm."""
+        return f'{self.base_link!r} to {", ".join(map(repr, self.tip_links))}'
+
+    @property
     def tip_link(self) -> str:
         """
-        The only tip link, or the chosen one.
+        The only tip link.
 
         Raises
         ------
         InvalidArgument
-            There are several, and none is chosen: the message lists them.
+            There are several: the message lists them. ``with_tip`` chooses one.
         """
-        if self.chosen_tip:
-            return self.chosen_tip
         if len(self.tip_links) > 1:
             tips = ', '.join(map(repr, self.tip_links))
             raise InvalidArgument('tip link', Phrase('not given'), f'one of {tips}')
@@ -449,6 +449,34 @@ class RobotModel(Record):
         dh = self.dh
         reach = float((dh.carries @ (np.abs(dh.a) + np.abs(dh.d) + np.abs(dh.b))).max())
         return max(100.0, 10.0 * moving), max(1.0, reach)
+
+    def with_tip(self, link: str) -> RobotModel:
+        """
+        Return the same joints and bodies with one tip, which is meant where no link is named.
+
+        What knows one tip works on a tree then: a payload that is estimated, a target of the tip.
+
+        Parameters
+        ----------
+        link : str
+            Any of ``link_frames`` that a joint moves.
+
+        Returns
+        -------
+        RobotModel
+
+        Raises
+        ------
+        NoSuchName
+            There is no such link, or it stands still.
+        """
+        body, placed = frame_of_link(self, 'tip link', link)
+        if body < 0:
+            raise NoSuchName('tip link', link, 'one that a joint moves')
+        if link in self.tip_links:
+            placed = self.dh.tip_transforms[self.tip_links.index(link)]
+        dh = replace(self.dh, tip_transform=placed, tips=np.array([body]))
+        return replace(self, tip_links=(link,), dh=dh)
 
     def with_payload(self, payload: Payload) -> RobotModel:
         """
@@ -477,20 +505,6 @@ class RobotModel(Record):
         if body >= 0:
             inertias[body] += moved_parameters(about_link, placed)
         return replace(self, inertial_parameters=inertias)
-
-    def with_tip_link(self, link: str) -> RobotModel:
-        """
-        Return the model with one of its tip links as the one that is meant where none is named.
-
-        Raises
-        ------
-        InvalidArgument
-            It is none of them: the message lists them.
-        """
-        if link not in self.tip_links:
-            tips = ', '.join(map(repr, self.tip_links))
-            raise InvalidArgument('tip link', link, f'one of {tips}')
-        return replace(self, chosen_tip=link if len(self.tip_links) > 1 else '')
 
     def with_gravity(self, gravity: ArrayLike) -> RobotModel:
         """

@@ -26,6 +26,7 @@ from robodyn_ros.analysis.inertial_characteristics import inertial_characteristi
 from robodyn_ros.analysis.joint_space import Extreme, Function, JointSpace, Limits
 from robodyn_ros.analysis.quantities import quotient, symbol
 from robodyn_ros.dh.frames import frame_transforms
+from robodyn_ros.dynamics.coriolis import outer_sums
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.model import RobotModel, checked_model, model_states
 from robodyn_ros.record import Record, Rows
@@ -139,7 +140,7 @@ def kinematic_factors(model: RobotModel, q: ArrayLike) -> NDArray:
     frames = frame_transforms(model.dh, q)
     z, origin = frames[..., :3, 2], frames[..., :3, 3]
     own = frames @ pseudo_inertia(model.inertial_parameters) @ np.swapaxes(frames, -1, -2)
-    body = np.cumsum(own[..., ::-1, :, :], axis=-3)[..., ::-1, :, :]
+    body = outer_sums(model, own)
     mass = _outer_mass(model)
 
     # All of joints i (rows) and j (columns), for the links beyond j: right for i <= j.
@@ -168,8 +169,9 @@ def kinematic_factors(model: RobotModel, q: ArrayLike) -> NDArray:
         np.where(sj, of_slides, quotient(slide_then_turn, rj)),
         np.where(sj, quotient(turn_then_slide, ri), quotient(of_turns, ri * rj)),
     )
-    upper = np.triu(factor)
-    return upper + np.swapaxes(np.triu(factor, 1), -1, -2)
+    # Joints of two branches have no link beyond both of them.
+    upper = np.where(model.dh.carries.T, factor, 0.0)
+    return upper + np.swapaxes(np.triu(upper, 1), -1, -2)
 
 
 def _squared_coupling(model: RobotModel, i: int, j: int) -> Function:
@@ -183,5 +185,5 @@ def _signed_coupling(model: RobotModel, q: NDArray) -> NDArray:
 
 
 def _outer_mass(model: RobotModel) -> FloatArray:
-    """Return the masses (n,) [kg] of links i to n."""
-    return np.cumsum(model.inertial_parameters[::-1, 9])[::-1]
+    """Return the masses (n,) [kg] that the joints move."""
+    return model.inertial_parameters[:, 9] @ model.dh.carries

@@ -358,7 +358,7 @@ def _groups(model: RobotModel, joints: Sequence[int]) -> list[list[int]]:
     run = 0
     for j in range(model.n):
         bent = abs(math.sin(dh.alpha[j])) + abs(math.sin(dh.beta[j])) > _NEARLY_PARALLEL
-        run += bent or j == 0
+        run += bent or dh.parents[j] != j - 1 or j == 0
         if j not in joints:
             continue
         alone = bool(dh.prismatic[j])

@@ -213,7 +213,7 @@ class _Fractions:
     def __init__(self, model: RobotModel, q: NDArray) -> None:
         self.prismatic = model.dh.prismatic
         d = inertial_coefficients(model, q)
-        mass = np.cumsum(model.inertial_parameters[::-1, 9])[::-1]
+        mass = model.inertial_parameters[:, 9] @ model.dh.carries
         inertia = np.diagonal(d, axis1=-2, axis2=-1).max(axis=(0, 1))
         inertia = np.where(inertia > _NO_INERTIA * _second_moment(model), inertia, 0.0)
         # The largest at all configurations, so that one that does depend on them is seen to.

@@ -37,20 +37,25 @@ def dh(arm: ChosenArm, *, standard: bool = False) -> Answer:
     model = arm.model
     table = model.dh.standard() if standard else model.dh
     residual = conversion_residual(arm.chain, model)
-    base, tip = repr(model.base_link), repr(model.tip_link)
+    base = repr(model.base_link)
+    tips = zip(model.tip_links, table.tips, table.tip_transforms, strict=True)
     lines = [
-        f'{base} to {tip}, {table.convention} DH: {row_formula(table)}\n\n{table}\n',
+        f'{model.ends}, {table.convention} DH: {row_formula(table)}\n\n{table}\n',
         *(f'q{i}: {x.name!r}, {x.kind}' for i, x in enumerate(arm.chain.joints, start=1)),
         f'\nBase transform, {base} to frame 0:',
         matrix_text(table.base_transform),
-        f'Tip transform, frame {table.n} to {tip}:',
-        f'{matrix_text(table.tip_transform)}\n',
+        *(
+            line
+            for tip, body, placed in tips
+            for line in (f'Tip transform, frame {body + 1} to {tip!r}:', matrix_text(placed))
+        ),
+        '',
         f"Worst difference from the URDF's own frames at {residual.states} states:",
         f'{residual.position:.1e} m, {residual.angle:.1e} rad, '
         f'torque {residual.torque:.1e} of the largest.',
     ]
-    names = ('base_link', 'tip_link', 'joint_names')
-    chain = {name: getattr(model, name) for name in names}
+    tip = {'tip_link': model.tip_link} if table.is_chain else {'tip_links': model.tip_links}
+    chain = {'base_link': model.base_link, **tip, 'joint_names': model.joint_names}
     return Answer({**chain, **table_as_dict(table), 'residual': residual}, lines)
 
 
@@ -70,7 +75,7 @@ def check(arm: ChosenArm) -> Answer:
     # The finding about masses says what gives them.
     remedies = [f'{what}: {gives}' for what, gives in unknown(model) if gives != MASSES]
     summary = (
-        f'{model.base_link!r} to {model.tip_link!r}: {_counted(model.n, "joint")}, '
+        f'{model.ends}: {_counted(model.n, "joint")}, '
         f'{mass:.6g} kg that move, {_counted(len(model.findings), "finding")}.'
     )
     return Answer(

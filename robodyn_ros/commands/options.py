@@ -130,7 +130,7 @@ _HELP = {
     ),
     'validate': ('', 'Recording of another motion, for errors that are held out.'),
     'base': ('', 'Link that the chain begins at; not given: the root.'),
-    'tip': ('', 'Link that the chain ends at; not given: the end of the only arm.'),
+    'tip': ('', 'Link that the arm ends at; several: a tree; not given: the end of the only arm.'),
     'lock': (
         'JOINT=POSITION',
         'Hold a joint off the chain there [rad or m]; others are held at zero.',
@@ -269,7 +269,7 @@ def chosen_arm(
     urdf: Annotated[Path, UserPath()],
     *,
     base: str | None = None,
-    tip: str | None = None,
+    tip: tuple[str, ...] = (),
     lock: PerJoint = (),
     mimic: Literal['error', 'independent'] = 'error',
     gravity: tuple[float, float, float] | None = None,
@@ -287,7 +287,11 @@ def chosen_arm(
     else:
         description = (description_of_mjcf if is_mjcf(urdf) else description_of_urdf)(urdf)
     chain = serial_chain(
-        description, base_link=base, tip_link=tip, locked_positions=dict(lock), mimic=mimic
+        description,
+        base_link=base,
+        tip_link=tip or None,
+        locked_positions=dict(lock),
+        mimic=mimic,
     )
     title = '' if isinstance(source, str) else urdf.stem
     return ChosenArm(title, chain, gravity, source, dict(rotor_inertia))

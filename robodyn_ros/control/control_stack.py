@@ -102,7 +102,8 @@ def robot_model(settings: ControlSettings, description: str | None) -> RobotMode
     else:
         chain = Chain.from_urdf_text(description, **ends)
     model = RobotModel.from_chain(chain, gravity=settings.gravity or None)
-    model = model.with_tip_link(settings.tip_link or model.tip_links[0])
+    if settings.tip_links:
+        model = model.with_tip(settings.tip_link or settings.tip_links[0])
     strength = float(np.linalg.norm(model.gravity))
     is_upright = bool((np.abs(model.gravity[:2]) <= _UPRIGHT * strength).all())
     if settings.terms_gravity or (is_upright and model.gravity[2] <= 0.0):

@@ -34,14 +34,11 @@ class LoadedLibrary:
         The ``robodyn_model``.
     load : array
         Gravity and the inertias that a payload changes, as the library takes them.
-    tip : int
-        Which of its tips the core's law is about.
     """
 
     call: Any
     library: Any
     load: np.ndarray
-    tip: int = 0
 
     def __call__(self, *arrays: np.ndarray) -> np.ndarray:
         """Return the inverse dynamics for N samples, shape (N, n)."""
@@ -71,5 +68,5 @@ def core_arm(
         Of the coupled drives, as ``RobotModel`` has it.
     """
     if isinstance(inverse_dynamics, LoadedLibrary):
-        return core.Arm(inverse_dynamics.library, inverse_dynamics.load, inverse_dynamics.tip)
+        return core.Arm(inverse_dynamics.library, inverse_dynamics.load)
     return core.Arm(joints, inverse_dynamics, friction, NonFiniteValue, *tip, reach, coupling)

@@ -153,7 +153,7 @@ class Settings:
 
 class Arm:
     @overload
-    def __init__(self, library: Any, load: np.ndarray, tip: int = 0) -> None: ...
+    def __init__(self, library: Any, load: np.ndarray) -> None: ...
     @overload
     def __init__(
         self,

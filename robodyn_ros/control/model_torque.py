@@ -136,8 +136,7 @@ class RigidBodyTorque:
         """Return the inverse dynamics of the arm under another payload or gravity."""
         if self._compiled is not None:
             compiled = self._compiled.with_model(model)
-            tip = model.tip_links.index(model.chosen_tip or model.tip_links[0])
-            return LoadedLibrary(compiled.inverse_dynamics, *compiled.library(), tip)
+            return LoadedLibrary(compiled.inverse_dynamics, *compiled.library())
         method: Method = 'newton_euler' if self.algorithm == 'compiled' else self.algorithm
         return partial(inverse_dynamics, model, method=method)
 
@@ -163,21 +162,11 @@ class RigidBodyTorque:
         """Return the tip's pose as a function of positions."""
         if self._compiled is None:
             return partial(forward_kinematics, model)
-        return _of_tip(self._compiled.forward_kinematics, model)
+        return self._compiled.forward_kinematics
 
     def jacobian(self, model: RobotModel) -> OfPosition:
         """Return the tip's Jacobian as a function of positions."""
-        if self._compiled is None:
-            return partial(jacobian, model)
-        return _of_tip(self._compiled.jacobian, model)
-
-
-def _of_tip(function: OfPosition, model: RobotModel) -> OfPosition:
-    """Return what a function of all tips gives for the model's one."""
-    if len(model.tip_links) == 1:
-        return function
-    tip = model.tip_links.index(model.tip_link)
-    return lambda q: function(q)[..., tip, :, :]
+        return partial(jacobian, model) if self._compiled is None else self._compiled.jacobian
 
 
 @dataclass(frozen=True, eq=False)

@@ -198,9 +198,8 @@ def _effort_limits(model: RobotModel) -> FloatArray:
 def _levers(model: RobotModel) -> FloatArray:
     """Return how far the tip can be from each joint's axis at most, shape (n,) [m]."""
     dh = model.dh
-    which = model.tip_links.index(model.tip_link)
-    tip = float(np.linalg.norm(dh.tip_transforms[which, :3, 3]))
-    steps = (np.abs(dh.a) + np.abs(dh.d) + np.abs(dh.b)) * dh.carries[dh.tips[which]]
+    tip = float(np.linalg.norm(dh.tip_transform[:3, 3]))
+    steps = (np.abs(dh.a) + np.abs(dh.d) + np.abs(dh.b)) * dh.carries[dh.tips[0]]
     # Of its own joint, d is along the axis, and a is before it.
     after = np.concatenate([np.cumsum(steps[::-1])[::-1][1:], [0.0]])
     return np.maximum(after + tip, 0.01)

@@ -82,66 +82,39 @@ def dh_table(
     is_prismatic = np.array(prismatic, dtype=bool)
     n = len(frames)
     alpha, a, beta, theta, d, gamma, b = np.zeros((7, n))
-    rows = (alpha, a, beta, theta, d)
-    tree = DHTable(
-        *rows,
-        is_prismatic,
-        np.eye(4),
-        np.asarray(tip_frame, dtype=float),
-        parents=np.array(parents, dtype=int),
-        tips=np.array(tips, dtype=int),
-    )
+    rows, tip_frames = (alpha, a, beta, theta, d), np.asarray(tip_frame, dtype=float)
+    order, ends = np.array(parents, dtype=int), np.array(tips, dtype=int)
+    tree = DHTable(*rows, is_prismatic, np.eye(4), tip_frames, 'modified', order, gamma, b, ends)
     # What is before a second child of the base is frame 0, which is frame 1 at position zero.
     before = np.maximum(tree.parents, 0)
     steps = np.linalg.norm(origins - origins[before], axis=1)
     arm_length = max(_SHORTEST_ARM, float((tree.carries @ steps).max()))
     base = transform(frames[0, :3, :3] @ rotation_z_onto(axes_in_joints[0]), origins[0])
-    placed = np.zeros((n, 4, 4))
+    placed = np.zeros((n + 1, 4, 4))  # the last one, of index -1, is frame 0
+    placed[-1] = base
     for branch in tree.branches:
         first, last = branch[0], branch[-1]
-        # `frame` has its z on axis i; rotated by theta_i and displaced by d_i it becomes frame i.
-        frame = base
-        if first > 0:
-            k = before[first]
-            frame = base if tree.parents[first] < 0 else placed[k]
-            gamma[first], b[first], alpha[first], a[first], beta[first] = _row_to_next_axis(
-                frame, origins[k], origins[first], directions[first], arm_length
+        frame = placed[tree.parents[first]]
+        for i in branch[1:] if first == 0 else branch:
+            # The turn and the shift on the axis before are that row's, or a second child's own.
+            turn, shift, k = (gamma, b, i) if i == first else (theta, d, i - 1)
+            turn[k], shift[k], alpha[i], a[i], beta[i] = _row_to_next_axis(
+                frame, origins[before[i]], origins[i], directions[i], arm_length
             )
-            frame = (
-                frame
-                @ transform(rotation_z(gamma[first]), (0, 0, b[first]))
-                @ constant_transform(alpha[first], a[first], beta[first])
-            )
-        for i in branch[:-1]:
-            theta[i], d[i], alpha[i + 1], a[i + 1], beta[i + 1] = _row_to_next_axis(
-                frame, origins[i], origins[i + 1], directions[i + 1], arm_length
-            )
-            frame = (
-                frame
-                @ transform(rotation_z(theta[i]), (0, 0, d[i]))
-                @ constant_transform(alpha[i + 1], a[i + 1], beta[i + 1])
-            )
+            frame = frame @ transform(rotation_z(turn[k]), (0, 0, shift[k]))
+            frame = frame @ constant_transform(alpha[i], a[i], beta[i])
         _give_offsets_to_prismatic_neighbours(branch, alpha, beta, d, is_prismatic)
         if first == 0:
-            base = base @ transform(rotation_z(theta[0]), (0, 0, d[0]))
+            placed[-1] = base @ transform(rotation_z(theta[0]), (0, 0, d[0]))
             theta[0] = d[0] = 0.0
         theta[last] = d[last] = 0.0
         for i in branch:
-            frame = base if tree.parents[i] < 0 else placed[tree.parents[i]]
-            frame = frame @ transform(rotation_z(gamma[i]), (0, 0, b[i]))
+            frame = placed[tree.parents[i]] @ transform(rotation_z(gamma[i]), (0, 0, b[i]))
             frame = frame @ constant_transform(alpha[i], a[i], beta[i])
             placed[i] = frame @ transform(rotation_z(theta[i]), (0, 0, d[i]))
     tip_transforms = inverse_transform(placed[tree.tips]) @ tree.tip_transforms
-    return DHTable(
-        *rows,
-        is_prismatic,
-        base,
-        tip_transforms if len(tree.tips) > 1 else tip_transforms[0],
-        parents=tree.parents,
-        gamma=gamma,
-        b=b,
-        tips=tree.tips,
-    )
+    tip = tip_transforms if len(tip_transforms) > 1 else tip_transforms[0]
+    return DHTable(*rows, is_prismatic, placed[-1], tip, 'modified', order, gamma, b, ends)
 
 
 def _row_to_next_axis(

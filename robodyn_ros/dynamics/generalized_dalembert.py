@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dh.table import DHTable
 from robodyn_ros.dynamics.centers_of_mass import centers_of_mass
-from robodyn_ros.kinematics import tip_wrench_torque
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import cross, matrix_times
 
@@ -36,7 +35,6 @@ def joint_torques(
     q: NDArray,
     qd: NDArray,
     qdd: NDArray,
-    tip_wrench: NDArray | None = None,
 ) -> NDArray:
     """
     Return the joint torques (..., n) [N m or N], without rotor inertia, by (3.4-24).
@@ -46,9 +44,6 @@ def joint_torques(
     model : RobotModel
     q, qd, qdd : array, shape (..., n)
         Positions, velocities, accelerations [rad or m, and per s, s²].
-    tip_wrench : array, shape (6 k,) or (..., 6 k), optional
-        Force [N] and moment [N m] that each tip exerts on the world, about the tip link's origin,
-        in base link axes.
 
     Raises
     ------
@@ -62,8 +57,7 @@ def joint_torques(
     geometry = _Geometry(model, q)
     inertia = geometry.translational_inertia() + geometry.rotational_inertia()
     coriolis = geometry.translational_coriolis_torque(qd) + geometry.rotational_coriolis_torque(qd)
-    wrench = tip_wrench_torque(model, q, tip_wrench)
-    return (inertia @ qdd[..., None])[..., 0] + coriolis + geometry.gravity_torque() + wrench
+    return (inertia @ qdd[..., None])[..., 0] + coriolis + geometry.gravity_torque()
 
 
 def inertia_matrices(model: RobotModel, q: NDArray) -> tuple[NDArray, NDArray]:

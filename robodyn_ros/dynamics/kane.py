@@ -36,7 +36,6 @@ def joint_torques(
     q: NDArray,
     qd: NDArray,
     qdd: NDArray,
-    tip_wrench: NDArray | None = None,
 ) -> NDArray:
     """
     Return the joint torques (..., n) [N m or N], without rotor inertia.
@@ -46,9 +45,6 @@ def joint_torques(
     model : RobotModel
     q, qd, qdd : array, shape (..., n)
         Positions, velocities, accelerations [rad or m, and per s, s²].
-    tip_wrench : array, shape (6 k,) or (..., 6 k), optional
-        Force [N] and moment [N m] that each tip exerts on the world, about the tip link's origin,
-        in base link axes.
 
     Raises
     ------
@@ -92,7 +88,6 @@ def joint_torques(
     u = mass[:, None] * pdd
     hd = matrix_times(inertia, wd) + cross(w, matrix_times(inertia, w))
     moments = hd + cross(rho, u)
-    _add_tip_wrenches(dh, joints, to_base, tip_wrench, u, moments)
     carried, total_force = joints.inward(u)
     levers = cross(a, carried)
     for i, parent in zip(later.tolist(), before.tolist()):
@@ -168,29 +163,6 @@ def _swing(w: NDArray, wd: NDArray) -> NDArray:
     xx, yy, zz, xy, xz, yz = x * x, y * y, z * z, x * y, x * z, y * z
     entries = [-(yy + zz), xy - az, xz + ay, xy + az, -(xx + zz), yz - ax, xz - ay, yz + ax]
     return np.stack([*entries, -(xx + yy)], axis=-1).reshape(*x.shape, 3, 3)
-
-
-def _add_tip_wrenches(
-    dh: DHTable,
-    joints: _Rotations,
-    to_base: NDArray,
-    tip_wrench: NDArray | None,
-    forces: NDArray,
-    moments: NDArray,
-) -> None:
-    """Add each tip's force and moment to those of its link, about the origin of its frame."""
-    if tip_wrench is None:
-        return
-    parts = tip_wrench.reshape(*tip_wrench.shape[:-1], len(dh.tips), 2, 3) @ to_base
-    for k, (body, placed) in enumerate(zip(dh.tips, dh.tip_transforms, strict=True)):
-        in_frame = parts[..., k, 0, :], parts[..., k, 1, :]
-        force, moment = (tuple(np.moveaxis(part, -1, 0)) for part in in_frame)
-        for i in np.flatnonzero(dh.carries[body]).tolist():
-            force, moment = joints.to_child(i, force), joints.to_child(i, moment)
-        at_tip = np.stack(np.broadcast_arrays(*force), axis=-1)
-        forces[..., body, :] += at_tip
-        moments[..., body, :] += np.stack(np.broadcast_arrays(*moment), axis=-1)
-        moments[..., body, :] += cross(placed[:3, 3], at_tip)
 
 
 def _joints_first(vectors: NDArray) -> NDArray:

@@ -29,7 +29,6 @@ from numpy.typing import NDArray
 
 from robodyn_ros.dh.frames import frame_transforms, joint_operators, relative_transforms
 from robodyn_ros.dynamics.centers_of_mass import outer_pseudo_inertias
-from robodyn_ros.kinematics import tip_wrench_torque
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import matrix_times, pseudo_inertia
 
@@ -41,7 +40,6 @@ def joint_torques(
     q: NDArray,
     qd: NDArray,
     qdd: NDArray,
-    tip_wrench: NDArray | None = None,
     *,
     leading_transforms: bool = False,
 ) -> NDArray:
@@ -53,9 +51,6 @@ def joint_torques(
     model : RobotModel
     q, qd, qdd : array, shape (..., n)
         Positions, velocities, accelerations [rad or m, and per s, s²].
-    tip_wrench : array, shape (6 k,) or (..., 6 k), optional
-        Force [N] and moment [N m] that each tip exerts on the world, about the tip link's origin,
-        in base link axes.
     leading_transforms : bool
         Whether to carry the transforms along that Appendix D of Bejczy 1974 omits.
 
@@ -66,7 +61,7 @@ def joint_torques(
     coefficients = complete_coefficients if leading_transforms else shortened_coefficients
     inertia, coriolis, gravity = coefficients(model, q)
     h = matrix_times(matrix_times(coriolis, qd[..., None, :]), qd)
-    return matrix_times(inertia, qdd) + h + gravity + tip_wrench_torque(model, q, tip_wrench)
+    return matrix_times(inertia, qdd) + h + gravity
 
 
 def shortened_coefficients(model: RobotModel, q: NDArray) -> Coefficients:

@@ -37,7 +37,6 @@ from numpy.typing import NDArray
 
 from robodyn_ros.dh.frames import frame_transforms, joint_operators, relative_transforms
 from robodyn_ros.dynamics.centers_of_mass import outer_pseudo_inertias
-from robodyn_ros.kinematics import tip_wrench_torque
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import matrix_times, pseudo_inertia
 
@@ -47,7 +46,6 @@ def joint_torques(
     q: NDArray,
     qd: NDArray,
     qdd: NDArray,
-    tip_wrench: NDArray | None = None,
 ) -> NDArray:
     """
     Return the joint torques (..., n) [N m or N], without rotor inertia, by (11).
@@ -57,9 +55,6 @@ def joint_torques(
     model : RobotModel
     q, qd, qdd : array, shape (..., n)
         Positions, velocities, accelerations [rad or m, and per s, s²].
-    tip_wrench : array, shape (6 k,) or (..., 6 k), optional
-        Force [N] and moment [N m] that each tip exerts on the world, about the tip link's origin,
-        in base link axes.
 
     Notes
     -----
@@ -69,8 +64,7 @@ def joint_torques(
     symbols = chain.christoffel_symbols()
     velocity = matrix_times(matrix_times(symbols, qd[..., None, :]), qd)
     inertia = matrix_times(chain.inertial_coefficients(), qdd)
-    wrench = tip_wrench_torque(model, q, tip_wrench)
-    return inertia + velocity + chain.gravitational_coefficients() + wrench
+    return inertia + velocity + chain.gravitational_coefficients()
 
 
 def inertial_coefficients(model: RobotModel, q: NDArray) -> NDArray:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.dh.frames import frame_transforms, joint_transforms
+from robodyn_ros.dh.frames import joint_transforms
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import cross, inertia_tensor, matrix_times, skew
 
@@ -29,7 +29,6 @@ def joint_torques(
     q: NDArray,
     qd: NDArray,
     qdd: NDArray,
-    tip_wrench: NDArray | None = None,
 ) -> NDArray:
     """
     Return the joint torques (..., n) [N m or N], without rotor inertia.
@@ -39,9 +38,6 @@ def joint_torques(
     model : RobotModel
     q, qd, qdd : array, shape (..., n)
         Positions, velocities, accelerations [rad or m, and per s, s²].
-    tip_wrench : array, shape (6 k,) or (..., 6 k), optional
-        Force [N] and moment [N m] that each tip exerts on the world, about the tip link's origin,
-        in base link axes.
 
     Notes
     -----
@@ -76,7 +72,6 @@ def joint_torques(
     )
 
     # Inward: force and moment that each link takes from the one before it, about its origin.
-    _add_tip_wrenches(model, q, tip_wrench, force, moment)
     _add_inward(joints, force)
     levers = cross(origin, matrix_times(rotation, force))
     for i, (parent, _) in enumerate(joints):
@@ -84,22 +79,6 @@ def joint_torques(
             moment[..., parent, :] += levers[..., i, :]
     _add_inward(joints, moment)
     return np.where(dh.prismatic, force[..., 2], moment[..., 2])
-
-
-def _add_tip_wrenches(
-    model: RobotModel, q: NDArray, tip_wrench: NDArray | None, force: NDArray, moment: NDArray
-) -> None:
-    """Add each tip's force and moment to those of its body, about the origin of its frame."""
-    if tip_wrench is None:
-        return
-    dh = model.dh
-    frames = frame_transforms(dh, q)
-    for k, (body, placed) in enumerate(zip(dh.tips, dh.tip_transforms, strict=True)):
-        rotation = frames[..., body, :3, :3]
-        tip_force = _row_times_matrix(tip_wrench[..., 6 * k : 6 * k + 3], rotation)
-        tip_moment = _row_times_matrix(tip_wrench[..., 6 * k + 3 : 6 * k + 6], rotation)
-        force[..., body, :] += tip_force
-        moment[..., body, :] += tip_moment + cross(placed[:3, 3], tip_force)
 
 
 def _outward(joints: _Joints, increments: NDArray, at_base: NDArray) -> NDArray:

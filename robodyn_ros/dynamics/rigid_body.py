@@ -3,7 +3,7 @@
 Rigid-body dynamics of a model: M(q) qdd + C(q, qd) qd + g(q) = tau.
 
 Rotor inertia, where the model has any, stands on the diagonal of M. It is added here, once, to
-what the formulations return.
+what the formulations return, and so is J(q)T w of the wrenches that tips exert.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from robodyn_ros.dynamics import (
 from robodyn_ros.dynamics.coriolis import christoffel_coriolis_matrix
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
 from robodyn_ros.errors import InvalidArgument, NoSolution, NoSuchName, Phrase
+from robodyn_ros.kinematics import tip_wrench_torque
 from robodyn_ros.model import RobotModel, model_states
 
 Method = Literal[
     'newton_euler', 'kane', 'lagrange_euler', 'generalized_dalembert', 'lagrangian_coefficients'
 ]
-# The formulations by name; all take (model, q, qd, qdd, tip_wrench) and know no rotors.
+# The formulations by name; all take (model, q, qd, qdd) and know neither rotors nor wrenches.
 METHODS: dict[Method, Callable[..., NDArray]] = {
     'newton_euler': newton_euler.joint_torques,
     'kane': kane.joint_torques,
@@ -79,8 +80,9 @@ def inverse_dynamics(
     q, qd, qdd = model_states(model, q=q, qd=qd, qdd=qdd)
     if method not in METHODS:
         raise InvalidArgument('argument method', method, ', '.join(map(repr, METHODS)))
-    wrenches = None if tip_wrench is None else _tip_wrenches(model, tip_wrench, q)
-    torque = METHODS[method](model, q, qd, qdd, wrenches) + model.rotor_inertia * qdd
+    torque = METHODS[method](model, q, qd, qdd) + model.rotor_inertia * qdd
+    if tip_wrench is not None:
+        torque = torque + tip_wrench_torque(model, q, _tip_wrenches(model, tip_wrench, q))
     if model.coupled_rotor_inertia.any():
         rotors = (qdd @ model.coupling.T) * model.coupled_rotor_inertia
         torque = torque + rotors @ model.coupling

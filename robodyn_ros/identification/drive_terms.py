@@ -21,6 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from robodyn_ros.dynamics.friction import CURVE_VELOCITIES
 from robodyn_ros.spatial import FloatArray
@@ -104,9 +105,10 @@ def candidates() -> tuple[DriveTerms, ...]:
     return tuple(sorted(every, key=lambda terms: terms.complexity))
 
 
-def neighbours(n: int) -> FloatArray:
-    """Return the coupled drives to choose from: sum and difference of neighbours, (2 n - 2, n)."""
-    first, second = np.eye(n)[:-1], np.eye(n)[1:]
+def neighbours(parents: NDArray[np.int_]) -> FloatArray:
+    """Return the coupled drives to choose from: sums and differences of neighbours, (2 m, n)."""
+    later = np.flatnonzero(parents >= 0)
+    first, second = np.eye(len(parents))[parents[later]], np.eye(len(parents))[later]
     return np.concatenate([first + second, second - first])
 
 

@@ -157,7 +157,7 @@ def identify(
             baseline = fitted(model, rows, prior, DriveTerms(), start=baseline, rounds=1)
 
     report(0.2, 'choosing the friction')
-    drives = neighbours(model.n) if searched else known
+    drives = neighbours(model.parents) if searched else known
     validator = CrossValidation(model, rows, prior, baseline, drives)
     best, scores = _chosen(validator, friction, report, () if searched else range(len(known)))
     while searched and (coupled := validator.more_coupled(best)) != best.coupled:

@@ -118,7 +118,7 @@ def _chain_of(identified: RobotModel, source: str | Path) -> Chain:
     chain = read(
         source,
         base_link=identified.base_link,
-        tip_link=identified.tip_link,
+        tip_link=identified.tip_links,
         mimic='independent',
     )
     check_kinematics(kinematics_digest(identified), identified, RobotModel.from_chain(chain))
@@ -222,7 +222,7 @@ def check_kinematics(digest: str, identified: RobotModel, model: RobotModel) -> 
         raise ModelMismatch('joints of the robot', model.joint_names, f'those identified: {names}')
     if kinematics_digest(model) != digest:
         raise ModelMismatch(
-            f'kinematics from {model.base_link!r} to {model.tip_link!r}',
+            f'kinematics from {model.ends}',
             Phrase('not those of the robot that was identified'),
-            f'its DH table, from {identified.base_link!r} to {identified.tip_link!r}',
+            f'its DH table, from {identified.ends}',
         )

@@ -9,7 +9,7 @@
   const page = document.documentElement.classList;
   const canvases = [...document.querySelectorAll('canvas')];
   const rows = [...figure.querySelectorAll('.joint')];
-  const n = arm.a.length;
+  const n = arm.d.length;
   const q = [...arm.q];
   const view = { azimuth: arm.azimuth, elevation: arm.elevation };
   // Of a page that shows an arm as it moves: what its drives do, and a force on its tip.
@@ -35,27 +35,27 @@
   const after = (frame, step) => [product(frame[0], step[0]), at(frame, step[1])];
   const split = T => [T.slice(0, 3).map(row => row.slice(0, 3)), column(T.slice(0, 3), 3)];
 
-  /** Frame i in frame i - 1: Rot(x, alpha) Trans(x, a) Rot(y, beta) Rot(z, theta) Trans(z, d). */
+  /** Frame i in the one before: its constant rotation and step, then Rot(z, theta) Trans(z, d). */
   function step(i) {
     const angle = arm.theta[i] + (arm.prismatic[i] ? 0 : q[i]);
     const along = arm.d[i] + (arm.prismatic[i] ? q[i] : 0);
     const c = Math.cos(angle), s = Math.sin(angle), R = arm.rotations[i];
     return [
       product(R, [[c, -s, 0], [s, c, 0], [0, 0, 1]]),
-      add([arm.a[i], 0, 0], scaled(along, column(R, 2))),
+      add(arm.steps[i], scaled(along, column(R, 2))),
     ];
   }
 
-  /** Base, DH frames and tip, and the corners between a row's a and its d. */
+  /** Base, DH frames and tips, and the corners between a row's a and its d. */
   function posed() {
     const base = split(arm.base), frames = [], feet = [];
-    let frame = base;
     for (let i = 0; i < n; i++) {
-      feet.push(at(frame, [arm.a[i], 0, 0]));
-      frame = after(frame, step(i));
-      frames.push(frame);
+      const before = frames[arm.parents[i]] ?? base;
+      feet.push(at(before, arm.steps[i]));
+      frames.push(after(before, step(i)));
     }
-    return { base, frames, feet, tip: after(frame, split(arm.tip)) };
+    const tips = arm.tips.map((i, k) => after(frames[i], split(arm.tip_transforms[k])));
+    return { base, frames, feet, tips };
   }
 
   /** Torques that hold the arm still against gravity [N m or N]. */
@@ -63,7 +63,7 @@
     return frames.map((joint, i) => {
       const z = column(joint[0], 2);
       let torque = 0;
-      for (let j = i; j < n; j++) {
+      for (let j = i; j < arm.ends[i]; j++) {
         const mass = arm.moments[j][3];
         const weight = scaled(mass, arm.gravity);
         if (arm.prismatic[i]) {
@@ -96,8 +96,8 @@
   }
   const massCenter = (frame, i) =>
     at(frame, scaled(1 / arm.moments[i][3], arm.moments[i].slice(0, 3)));
-  function see({ base, frames, feet, tip }) {
-    const origins = [[0, 0, 0], ...[base, tip, ...frames].map(frame => frame[1])];
+  function see({ base, frames, feet, tips }) {
+    const origins = [[0, 0, 0], ...[base, ...tips, ...frames].map(frame => frame[1])];
     const centers = frames.map(massCenter).filter((_, i) => drawn(i));
     const corners = [...origins, ...feet], masses = [...corners, ...centers];
     // An arm of one joint may be a single point.
@@ -208,16 +208,18 @@
     });
   }
 
-  function drawLinks({ base, frames, feet, tip }) {
+  function drawLinks({ base, frames, feet, tips }) {
     const pieces = [{ ends: [[0, 0, 0], base[1]], color: colors.body, thickness: 7 }];
-    let start = base[1];
     frames.forEach((frame, i) => {
+      const start = (frames[arm.parents[i]] ?? base)[1];
       pieces.push({ ends: [start, feet[i]], color: colors.body, thickness: 7 });
       const [color, thickness] = arm.prismatic[i] ? [colors.orange, 3] : [colors.body, 7];
       pieces.push({ ends: [feet[i], frame[1]], color, thickness });
-      start = frame[1];
     });
-    pieces.push({ ends: [start, tip[1]], color: colors.body, thickness: 7 });
+    tips.forEach((tip, k) => {
+      const ends = [frames[arm.tips[k]][1], tip[1]];
+      pieces.push({ ends, color: colors.body, thickness: 7 });
+    });
     frames.forEach((frame, i) => {
       const half = scaled(AXIS * arm.size, column(frame[0], 2));
       pieces.push({ ends: [less(frame[1], half), add(frame[1], half)], joint: i });
@@ -387,8 +389,9 @@
         `${written(torques[i])} ${arm.prismatic[i] ? 'N' : 'N\u00a0m'}${share}`;
       row.dataset.torque = torques[i];
     });
-    figure.querySelector('.tip').textContent = pose.tip[1].map(x => written(x, 4)).join(', ');
-    figure.dataset.tip = JSON.stringify(pose.tip[1]);
+    figure.querySelector('.tip').textContent =
+      pose.tips.map(tip => tip[1].map(x => written(x, 4)).join(', ')).join('; ');
+    figure.dataset.tip = JSON.stringify(pose.tips.flatMap(tip => tip[1]));
   }
   function drawOn(pose, torques) {
     const density = page.contains('printed') ? 3 : window.devicePixelRatio || 1;
@@ -408,11 +411,13 @@
     if (shown('frames')) drawFrames(pose.frames);
     if (shown('torques')) drawTorques(pose.frames, torques);
     drawScale();
-    const tip = spot(pose.tip[1]);
-    if (told && told.force) drawForce(pose.tip[1], told.force);
-    line([tip, tip], colors.paper, 11);
-    line([tip, tip], colors.blue, 8);
-    label('tip', tip, colors.text);
+    if (told && told.force) drawForce(pose.tips[0][1], told.force);
+    pose.tips.forEach((frame, k) => {
+      const tip = spot(frame[1]);
+      line([tip, tip], colors.paper, 11);
+      line([tip, tip], colors.blue, 8);
+      label(arm.tip_names[k], tip, colors.text);
+    });
     placeLabels();
     canvas.dataset.view = JSON.stringify({ middle: room.middle, scale });
   }

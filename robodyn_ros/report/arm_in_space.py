@@ -76,12 +76,16 @@ def numbers_for_script(model: RobotModel, q: FloatArray) -> str:
     holding = np.abs(gravity_torque(model, poses)).max(axis=0)
     numbers: dict[str, Any] = {
         'rotations': dh.constant_rotations,
-        'a': dh.a,
+        'steps': dh.constant_steps,
+        'parents': dh.parents,
+        'ends': dh.ends,
         'd': dh.d,
         'theta': dh.theta,
         'prismatic': dh.prismatic,
         'base': dh.base_transform,
-        'tip': dh.tip_transform,
+        'tips': dh.tips,
+        'tip_transforms': dh.tip_transforms,
+        'tip_names': model.tip_links if len(dh.tips) > 1 else ['tip'],
         'moments': model.inertial_parameters[:, 6:],
         'ellipsoids': ellipsoids,
         'too_large': too_large,
@@ -125,14 +129,14 @@ def masses_left_out(model: RobotModel, q: FloatArray) -> list[int]:
 
 def _points_and_size(model: RobotModel, q: FloatArray) -> tuple[FloatArray, float]:
     """
-    Return the origins of base, frames and tip (k, 3), and how far the arm reaches [m].
+    Return the origins of base, frames and tips (k, 3), and how far the arm reaches [m].
 
     Where all of them coincide, as those of one joint may, the centres of mass are among them.
     """
     frames = frame_transforms(model.dh, q)
-    tip = frames[-1] @ model.dh.tip_transform
+    tips = frames[model.dh.tips] @ model.dh.tip_transforms
     first = np.stack([np.zeros(3), model.dh.base_transform[:3, 3]])
-    points = np.vstack([first, frames[:, :3, 3], tip[:3, 3]])
+    points = np.vstack([first, frames[:, :3, 3], tips[:, :3, 3]])
     if np.ptp(points, axis=0).max() <= _LEAST_SIZE:
         centers = _mass_centers(model.inertial_parameters)
         points = np.vstack([points, np.einsum('kij,kj->ki', frames[:, :3, :3], centers)])

@@ -55,7 +55,7 @@ def effort_page(
         'effort.html.jinja',
         found=found,
         figures=figures,
-        title=title or f'{model.base_link} to {model.tip_link}',
+        title=title or f'{model.base_link} to {", ".join(model.tip_links)}',
         tables=[table_of(found.joints, model.dh.prismatic, columns=_MORE)],
     )
 

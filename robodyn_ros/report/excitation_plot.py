@@ -50,7 +50,7 @@ def save_excitation_plot(
     motion = found.sampled(_RATE)
     limits = found.limits
     middle, half = limits.position.mean(axis=1), np.ptp(limits.position, axis=1) / 2
-    tip = forward_kinematics(model, motion.q)[:, :3, 3]
+    tips = [forward_kinematics(model, motion.q, tip)[:, :3, 3] for tip in model.tip_links]
 
     def draw(figure: Figure) -> None:
         (positions, above), (speeds, aside) = figure.subplots(
@@ -63,9 +63,9 @@ def save_excitation_plot(
         speeds.set_ylabel('velocity / its limit')
         speeds.set_xlabel('time [s]')
         legend_above(figure, positions.get_lines()[: len(names)])
-        _draw_path(above, tip, (0, 1), obstacles)
+        _draw_paths(above, tips, (0, 1), obstacles)
         above.set_title('path of the tip, from above')
-        _draw_path(aside, tip, (0, 2), obstacles)
+        _draw_paths(aside, tips, (0, 2), obstacles)
         aside.set_title('from the side')
 
     save_picture(draw, path, 12, 8)
@@ -81,15 +81,15 @@ def _draw_joints(axes: Axes, names: tuple[str, ...], time: FloatArray, values: F
     axes.set_ylim(-reach, reach)
 
 
-def _draw_path(
+def _draw_paths(
     axes: Axes,
-    tip: FloatArray,
+    tips: list[FloatArray],
     shown: tuple[int, int],
     obstacles: tuple[HalfSpace | Box, ...],
 ) -> None:
-    """Draw the path and the base link's origin, and of the obstacles what is in the same view."""
-    flat = tip[:, shown]
-    points = np.vstack([flat, np.zeros(2)])
+    """Draw the paths and the base link's origin, and of the obstacles what is in the same view."""
+    paths = [tip[:, shown] for tip in tips]
+    points = np.vstack([*paths, np.zeros(2)])
     center = (points.min(axis=0) + points.max(axis=0)) / 2
     half = max(float(np.ptp(points, axis=0).max()), _LEAST_VIEW) / 2 * _ROOM
     low, high = center - half, center + half
@@ -111,7 +111,8 @@ def _draw_path(
             )
         )
         is_forbidden = '_'  # named once
-    axes.plot(*flat.T, color=Paper.BLUE, linewidth=0.9, label='tip')
+    for k, flat in enumerate(paths):
+        axes.plot(*flat.T, color=Paper.BLUE, linewidth=0.9, label='' if k else 'tip')
     axes.plot(0.0, 0.0, 'o', color=Paper.TEXT, markersize=4, label='base link')
     axes.set_xlabel(f'{"xyz"[shown[0]]} [m]')
     axes.set_ylabel(f'{"xyz"[shown[1]]} [m]')

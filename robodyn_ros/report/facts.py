@@ -479,9 +479,9 @@ def slider_ranges(model: RobotModel) -> FloatArray:
     turns, makes one; a prismatic one goes as far as the arm is long, in both directions.
     """
     prismatic = model.dh.prismatic
-    origins = frame_transforms(model.dh, np.zeros(model.n))[:, :3, 3]
-    tip = frame_transforms(model.dh, np.zeros(model.n))[-1] @ model.dh.tip_transform
-    points = np.vstack([np.zeros(3), origins, tip[:3, 3]])
+    frames = frame_transforms(model.dh, np.zeros(model.n))
+    tips = frames[model.dh.tips] @ model.dh.tip_transforms
+    points = np.vstack([np.zeros(3), frames[:, :3, 3], tips[:, :3, 3]])
     length = float(np.clip(np.ptp(points, axis=0).max(), _SHORTEST_SLIDE, _LONGEST_SLIDE / 2))
     limits = _with_single_turns(model).position_limits
     with np.errstate(invalid='ignore', over='ignore'):

@@ -57,7 +57,7 @@ def monitor_page(
     time, label = _times(motions)
     return rendered_page(
         'monitor.html.jinja',
-        title=title or f'{model.base_link} to {model.tip_link}',
+        title=title or f'{model.base_link} to {", ".join(model.tip_links)}',
         count=len(motions),
         dates=_dates(motions),
         now=now,

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from robodyn_ros.analysis.ranges import Range
 from robodyn_ros.dh.table import DHTable, row_formula, table_rows
 from robodyn_ros.identification import Identification, Recording
+from robodyn_ros.model import RobotModel
 from robodyn_ros.parameters.combinations import LinearCombination
 from robodyn_ros.report.arm_in_space import (
     masses_left_out,
@@ -120,10 +121,15 @@ def report_page(
         script=script(),
         script_digest=script_digest(),
         numbers=numbers_for_script(model, _bent(facts)),
-        tables=[_table(table) for table in (model.dh, model.dh.standard())],
+        tables=[_table(table) for table in _dh_tables(model)],
         transforms=[
             (f'{model.base_link} to frame 0', matrix_rows(model.dh.base_transform)),
-            (f'frame {model.n} to {model.tip_link}', matrix_rows(model.dh.tip_transform)),
+            *(
+                (f'frame {body + 1} to {tip}', matrix_rows(placed))
+                for tip, body, placed in zip(
+                    model.tip_links, model.dh.tips, model.dh.tip_transforms, strict=True
+                )
+            ),
         ],
         links=_links(facts),
         alerts=[each for each in findings if each.level == 'warning'][:_MOST_ALERTS],
@@ -243,6 +249,11 @@ def _table(table: DHTable) -> dict[str, Any]:
         'header': header,
         'rows': [[true_minus(cell) for cell in row] for row in rows],
     }
+
+
+def _dh_tables(model: RobotModel) -> list[DHTable]:
+    """Return the table, and of a chain the standard one."""
+    return [model.dh, model.dh.standard()] if model.dh.is_chain else [model.dh]
 
 
 def _parameters(facts: ArmFacts) -> list[list[tuple[LinearCombination, str]]]:

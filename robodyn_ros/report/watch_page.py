@@ -57,7 +57,7 @@ def watch_page(model: RobotModel, thresholds: FloatArray | None = None, *, title
     scripts = [arm_in_space.script(), _script()]
     return rendered_page(
         'watch.html.jinja',
-        title=title or model.name or f'{model.base_link} to {model.tip_link}',
+        title=title or model.name or f'{model.base_link} to {", ".join(model.tip_links)}',
         joints=model.joint_names,
         rows=[
             {'name': name, 'full': f'{a:.6g}', 'band': f'{b:.6g}', 'unit': unit}

@@ -3,7 +3,7 @@
 
 import numpy as np
 import pytest
-from compiled_arms import random_arm
+from compiled_arms import random_arm, tree_arm
 from known_arms import known_pair
 from oracles import random_states
 from paper_arms import CARTESIAN, CYLINDRICAL, PUMA, SPHERICAL, STANFORD
@@ -19,11 +19,12 @@ from robodyn_ros.analysis import (
 )
 
 
+@pytest.mark.parametrize('drawn', [random_arm, tree_arm])
 @pytest.mark.parametrize('seed', range(12))
-def test_coupling_between_zero_and_one_is_loading_factor_times_kinematic_factor(seed):
+def test_coupling_between_zero_and_one_is_loading_factor_times_kinematic_factor(seed, drawn):
     # The kinematic factor comes from axes and radii of gyration, not from the mass matrix. The
     # paper bounds it by 1, which holds where the inner joint is prismatic.
-    arm = random_arm(seed)
+    arm = drawn(seed)
     q = random_states(arm, 200, seed)[0]
     coupling = coefficients_of_coupling(arm, q)
     loading, kinematic = loading_factors(arm), kinematic_factors(arm, q)

@@ -6,7 +6,7 @@ import pytest
 from known_arms import known_pair
 from oracles import random_states, relative_difference
 from paper_arms import JPL, PAPER_ARMS
-from robots import random_chain, two_link_urdf
+from robots import random_chain, random_tree, two_link_urdf
 from urdf_parts import joint, link, robot
 
 import robodyn_ros as rd
@@ -36,11 +36,14 @@ def test_formulas_of_known_arms_give_pinocchios_mass_matrix_and_gravity(name):
         assert relative_difference(g[k], oracle.torque(q[k], still, still)) < 1e-9
 
 
-@pytest.mark.parametrize('seed', range(8))
+@pytest.mark.parametrize('seed', range(16))
 def test_formulas_of_random_arms(seed):
     generator = np.random.default_rng(seed)
-    text = random_chain(generator, int(generator.integers(1, 5)))
-    arm = rd.RobotModel.from_urdf(text, tip_link='tip')
+    if seed < 8:
+        text, tips = random_chain(generator, int(generator.integers(1, 5))), 'tip'
+    else:
+        text, tips = random_tree(generator, int(generator.integers(2, 6)))
+    arm = rd.RobotModel.from_urdf(text, tip_link=tips)
     arm = arm.with_rotor_inertia(generator.uniform(0, 1, arm.n))
     arm = arm.with_gravity(generator.normal(size=3) * 5)
     q, _, _ = random_states(arm, 20, seed)

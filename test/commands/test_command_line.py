@@ -62,6 +62,21 @@ def test_ambiguous_tip_names_the_candidates_and_exits_with_2():
     assert error.startswith('Error: --tip: ')
 
 
+def test_several_tips_make_a_tree():
+    fingers = ('--tip', 'panda_leftfinger', '--tip', 'panda_rightfinger')
+    hand = (PANDA[0], *fingers, '--mimic', 'independent')
+    printed = output_of('dh', *hand)
+    assert "'panda_link0' to 'panda_leftfinger', 'panda_rightfinger', modified DH" in printed
+    assert "Tip transform, frame 8 to 'panda_leftfinger':" in printed
+    record = json_of('dh', *hand)
+    assert record['parents'] == [-1, 0, 1, 2, 3, 4, 5, 6, 6]
+    assert record['tip_links'] == ['panda_leftfinger', 'panda_rightfinger']
+    assert record['residual']['torque'] < 1e-8
+    assert '9 joints' in output_of('check', *hand)
+    assert 'modified for a tree' in error_of('dh', *hand, '--standard')
+    assert '51 base (minimal) parameters' in output_of('params', *hand)
+
+
 def test_locked_joints_and_mimic_joints_can_be_chosen():
     held = output_of('check', *PANDA, '--lock', 'panda_finger_joint1=0.04')
     assert "joint 'panda_finger_joint1', off the chain, is held at 0.04" in held

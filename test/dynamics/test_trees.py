@@ -172,6 +172,21 @@ def test_a_tree_has_no_tip_that_is_meant_without_a_name():
         rd.inverse_dynamics(arm, still, still, still, tip_wrench={'palm': np.zeros(6)})
 
 
+def test_a_tip_that_is_chosen_is_meant_where_none_is_named():
+    arm = rd.RobotModel.from_urdf(hand(), tip_link=['thumb_tip', 'index_tip'])
+    q, qd, qdd = random_states(arm, 1, seed=2)
+    for tip in ('index_tip', 'palm'):
+        chosen = arm.with_tip(tip)
+        assert (rd.forward_kinematics(chosen, q) == rd.forward_kinematics(arm, q, tip)).all()
+        assert (rd.jacobian(chosen, q) == rd.jacobian(arm, q, tip)).all()
+        load = rd.Payload(1.0, (0.1, 0.0, 0.0))
+        named = rd.Payload(1.0, (0.1, 0.0, 0.0), link=tip)
+        torque = rd.inverse_dynamics(arm.with_payload(named), q, qd, qdd)
+        assert (rd.inverse_dynamics(chosen.with_payload(load), q, qd, qdd) == torque).all()
+    with pytest.raises(rd.NoSuchName, match='one that a joint moves'):
+        arm.with_tip('base')
+
+
 def test_a_tree_has_no_standard_table():
     arm = rd.RobotModel.from_urdf(hand(), tip_link=['thumb_tip', 'index_tip'])
     with pytest.raises(rd.InvalidArgument, match='modified for a tree'):

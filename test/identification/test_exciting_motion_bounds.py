@@ -3,7 +3,8 @@
 
 import numpy as np
 import pytest
-from robots import random_chain
+from robots import random_chain, random_tree
+from urdf_parts import joint, link, robot
 
 from robodyn_ros import RobotModel, inverse_dynamics
 from robodyn_ros.description.chain import Chain
@@ -30,6 +31,13 @@ def drawn(seed, n=3, harmonics=4, duration=6.0):
 def random_arm(seed, n=4):
     generator = np.random.default_rng(seed)
     model = RobotModel.from_urdf(random_chain(generator, n), base_link='base', tip_link='tip')
+    return model.with_rotor_inertia(generator.uniform(0.0, 0.1, n))
+
+
+def random_tree_arm(seed, n=4):
+    generator = np.random.default_rng(seed)
+    text, tips = random_tree(generator, n)
+    model = RobotModel.from_urdf(text, tip_link=tips)
     return model.with_rotor_inertia(generator.uniform(0.0, 0.1, n))
 
 
@@ -84,9 +92,10 @@ def test_all_series_from_rest_to_rest_are_spanned():
     assert np.abs(motion.acceleration(ends)).max() < 1e-11
 
 
+@pytest.mark.parametrize('arm', [random_arm, random_tree_arm])
 @pytest.mark.parametrize('seed', range(8))
-def test_torques_and_points_change_no_faster_than_bounded(seed):
-    model = random_arm(seed)
+def test_torques_and_points_change_no_faster_than_bounded(seed, arm):
+    model = arm(seed)
     motion = drawn(seed, n=4, duration=4.0)
     time = np.linspace(0.0, motion.duration, 8001)
     q, qd, qdd = motion.position(time), motion.velocity(time), motion.acceleration(time)
@@ -192,12 +201,39 @@ def test_every_point_of_the_lines_between_joints_and_links_is_in_a_watched_ball(
     )  # the URDF's own frames at position zero, of joints and of what hangs on them
     joints = [first := first @ step for step in chain.joint_transforms]
     lines = list(zip(joints, joints[1:]))
-    for joint, body in zip(joints, chain.bodies[1:], strict=True):
-        lines += [(joint, joint @ each) for each in body.link_transforms.values()]
+    for placed_joint, body in zip(joints, chain.bodies[1:], strict=True):
+        lines += [(placed_joint, placed_joint @ each) for each in body.link_transforms.values()]
     for begin, end in lines:
         for fraction in np.linspace(0.0, 1.0, 50):
             point = (begin + fraction * (end - begin))[:3, 3]
             assert (np.linalg.norm(placed - point, axis=1) <= points.radius + 1e-9).any()
+
+
+def test_forces_on_watched_points_are_pulled_back_to_the_joints_that_move_them():
+    model, step = random_tree_arm(3, n=6), 1e-6
+    generator = np.random.default_rng(0)
+    points = watched_points(model, None)
+    q, forces = generator.normal(size=(1, 6)), generator.normal(size=(1, len(points.body), 3))
+
+    def work(q):
+        return (forces * points.positions(frame_transforms(model.dh, q))).sum()
+
+    frames = frame_transforms(model.dh, q)
+    pulled = points.pulled_back(frames, points.positions(frames), forces, model.dh)[0]
+    moved = step * np.eye(6)
+    expected = [(work(q + each) - work(q - each)) / (2 * step) for each in moved]
+    np.testing.assert_allclose(pulled, expected, atol=1e-6)
+
+
+def test_a_body_with_two_joints_behind_it_is_watched_along_the_ways_to_both():
+    parts = [link('base'), link('torso'), link('left'), link('right')]
+    parts += [joint('waist', 'base', 'torso'), joint('l', 'torso', 'left', xyz=(0, 1, 0))]
+    text = robot(*parts, joint('r', 'torso', 'right', xyz=(0, -1, 0)))
+    model = RobotModel.from_urdf(text, tip_link=['left', 'right'])
+    points = watched_points(model, ['torso'])
+    placed = points.positions(frame_transforms(model.dh, np.zeros((1, 3))))[0]
+    assert placed[:, 1].min() == pytest.approx(-1.0) and placed[:, 1].max() == pytest.approx(1.0)
+    assert len(regions(model, [], 0.0, 0.1)[0].points.names) == 2  # the heights of both tips
 
 
 def test_a_link_that_is_not_there_or_does_not_move_cannot_be_watched():

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from robots import random_tree
 from simulated_recordings import TrueArm, motion
 
 from robodyn_ros import inverse_dynamics
@@ -49,6 +50,18 @@ def test_parameters_lie_within_their_deviations_and_torques_within_two_per_cent(
     assert held_out.relative('identified') < 0.02
     assert not held_out.repeats_training
     assert (np.linalg.eigvalsh(pseudo_inertia(found.model.inertial_parameters)) > 0).all()
+
+
+@pytest.mark.parametrize('seed', [3, 8])
+def test_a_tree_is_identified_and_read_back(seed, tmp_path):
+    text, tips = random_tree(np.random.default_rng(seed), 5)
+    arm = TrueArm.of(text, seed, tip_link=tips)
+    assert len(arm.urdf.dh.branches) > 1
+    found = identified(arm, seed)
+    assert found.converged and squared_deviations(found, arm) < 2.9
+    assert found.errors[-1].relative('identified') < 0.02
+    found.save(tmp_path / 'identified.yaml')
+    assert Identification.load(tmp_path / 'identified.yaml').model == found.model
 
 
 def test_the_band_holds_what_is_measured_on_another_motion():

@@ -70,6 +70,7 @@ RobotModel.with_gravity(self, gravity)
 RobotModel.with_inertial_parameters(self, parameters)
 RobotModel.with_payload(self, payload)
 RobotModel.with_rotor_inertia(self, rotor_inertia)
+RobotModel.with_tip(self, link)
 TimedMotion.at(self, time)
 """
 ATTRIBUTES = {
@@ -89,7 +90,7 @@ ATTRIBUTES = {
     'Payload': 'center_of_mass inertia link mass',
     'RobodynError': '',
     'RobotModel': 'base_link coulomb_friction coupled_friction coupled_rotor_inertia coupling'
-    ' dh dry_friction effort_limits effort_offset findings'
+    ' dh dry_friction effort_limits effort_offset ends findings'
     ' friction_curve gravity has_identified_friction inertial_parameters joint_names'
     ' link_frames load_friction n name parents'
     ' position_limits possible_payload possible_positions rotor_inertia'

@@ -8,16 +8,17 @@ import pytest
 from browser import opened
 from known_arms import known_arm
 from lxml import html
-from robots import public_urdfs, random_chain, two_link_urdf
+from robots import public_urdfs, random_chain, random_tree, two_link_urdf
 
 import robodyn_ros as rd
+from robodyn_ros.description.chain import Chain
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dynamics import gravity_torque
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.kinematics import forward_kinematics
 from robodyn_ros.report import report_page
 from robodyn_ros.report.arm_in_space import inertia_ellipsoid, numbers_for_script, script
-from robodyn_ros.report.facts import slider_ranges
+from robodyn_ros.report.facts import arm_facts, slider_ranges
 from robodyn_ros.spatial import inertial_parameters
 
 # The centre [px] of what is drawn in the colour of the tip, while links, frames and
@@ -157,6 +158,33 @@ def test_tip_is_drawn_where_forward_kinematics_puts_it(name, width, report_of, b
             '#in-space .joint', 'all => all.map(x => Number(x.dataset.torque))'
         )
     np.testing.assert_allclose(measured, gravity_torque(model, poses[-1]), atol=1e-9)
+
+
+def test_tips_of_a_tree_are_drawn_where_forward_kinematics_puts_them(browser):
+    text, tips = random_tree(np.random.default_rng(5), 6)
+    model = rd.RobotModel.from_urdf(text, tip_link=tips)
+    assert len(model.dh.branches) > 2
+    q = np.random.default_rng(1).uniform(-1, 1, 6)
+    page = browser.new_page()
+    _, texts, (middle, scale) = shown_of(page, model, q)
+    told = page.eval_on_selector('#in-space', 'x => JSON.parse(x.dataset.tip)')
+    measured = page.eval_on_selector_all(
+        '#in-space .joint', 'all => all.map(x => Number(x.dataset.torque))'
+    )
+    page.close()
+    expected = [forward_kinematics(model, q, tip)[:3, 3] for tip in tips]
+    np.testing.assert_allclose(np.reshape(told, (-1, 3)), expected, atol=1e-9)
+    np.testing.assert_allclose(measured, gravity_torque(model, q), atol=1e-9)
+    assert set(tips) <= {text for text, *_ in texts}
+
+
+def test_the_page_of_a_tree_has_one_table_and_a_transform_for_each_tip():
+    text, tips = random_tree(np.random.default_rng(5), 4)
+    chain = Chain.from_urdf(text, tip_link=tips)
+    page = report_page(arm_facts(chain, rd.RobotModel.from_chain(chain)))
+    assert 'standard' not in [each.text for each in html.fromstring(page).iter('caption')]
+    for tip in tips:
+        assert f'to {tip}' in page
 
 
 def public_arms():
@@ -358,4 +386,4 @@ def test_numbers_cannot_end_the_element_that_they_stand_in(n):
     model = rd.RobotModel.from_urdf(text, tip_link='tip')
     numbers = numbers_for_script(model, np.zeros(n))
     assert '<' not in numbers and 'script' not in numbers
-    assert len(json.loads(numbers)['a']) == n
+    assert len(json.loads(numbers)['d']) == n

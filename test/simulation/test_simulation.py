@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from robots import public_urdf
 
-from robodyn_ros import Payload, RobotModel, forward_dynamics, gravity_torque
+from robodyn_ros import Payload, RobotModel, forward_dynamics, gravity_torque, jacobian
 from robodyn_ros.description.chain import Chain
 from robodyn_ros.errors import InvalidArgument, NoBackend, NonFiniteValue, NoSolution
 from robodyn_ros.motions import MotionSamples
@@ -189,9 +189,11 @@ def test_a_speck_of_a_link_and_a_finger_off_the_chain_are_simulated_with_what_ca
         ('panda.urdf', 'panda_link8', {'locked_positions': {'panda_finger_joint1': 0.04}}),
         ('tiago.urdf', 'xtion_optical_frame', {'locked_positions': {'arm_2_joint': -1.0}}),
         ('kinova.urdf', 'j2s6s200_end_effector', {'mimic': 'independent'}),
+        ('baxter.urdf', ['left_gripper', 'right_gripper'], {}),
+        ('panda.urdf', ['panda_rightfinger', 'panda_leftfinger'], {'mimic': 'independent'}),
     ],
 )
-def test_one_step_is_forward_dynamics_of_the_same_chain(name, tip, options):
+def test_one_step_is_forward_dynamics_of_the_same_arm_pushed_at_its_tips(name, tip, options):
     chain = Chain.from_urdf(public_urdf(name), tip_link=tip, **options)
     gravity = np.array([1.0, -2.0, -9.0])
     model = RobotModel.from_chain(chain, gravity=gravity)
@@ -207,12 +209,25 @@ def test_one_step_is_forward_dynamics_of_the_same_chain(name, tip, options):
         simulation.reset(q)
         simulation.brakes_engaged = False
         simulation._data.qvel[:] = qd
+        pushed = torque
+        for link in model.tip_links:
+            wrench = generator.uniform(-1.0, 1.0, 6)
+            simulation.push(wrench, link)
+            pushed = pushed + wrench @ jacobian(model, q, link)
         simulation.step(torque)
-        expected = forward_dynamics(model, q, qd, torque)
+        expected = forward_dynamics(model, q, qd, pushed)
         acceleration = (simulation.velocity - qd) / step
         np.testing.assert_allclose(
             acceleration, expected, rtol=0, atol=1e-6 * np.abs(expected).max()
         )
+
+
+def test_a_push_names_its_tip_where_there_are_several():
+    chain = Chain.from_urdf(public_urdf('baxter.urdf'), tip_link=['left_gripper', 'right_gripper'])
+    simulation = ArmSimulation(chain)
+    for tip in (None, 'torso'):
+        with pytest.raises(InvalidArgument, match="one of 'left_gripper', 'right_gripper'"):
+            simulation.push(np.zeros(6), tip)
 
 
 PAYLOADS = (

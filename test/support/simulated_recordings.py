@@ -37,7 +37,7 @@ class TrueArm:
         return cls.of(text, seed, off, base_link='base', tip_link='tip')
 
     @classmethod
-    def of(cls, text: str, seed: int, off: float = 0.3, **links: str) -> TrueArm:
+    def of(cls, text: str, seed: int, off: float = 0.3, **links: str | list[str]) -> TrueArm:
         """Return an arm with the kinematics of a URDF and other bodies."""
         generator = np.random.default_rng(seed)
         urdf = RobotModel.from_urdf(text, **links)

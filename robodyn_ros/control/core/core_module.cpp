@@ -151,15 +151,13 @@ py::tuple take(rd::JointStates & states)
 class Arm
 {
 public:
-  Arm(const py::capsule & library, const rd::Vector & load, int tip)
-  : model_(rd::core_model(*static_cast<const robodyn_model *>(library.get_pointer<void>()), tip)),
+  Arm(const py::capsule & library, const rd::Vector & load)
+  : model_(rd::core_model(*static_cast<const robodyn_model *>(library.get_pointer<void>()))),
     load_(load)
   {
     if (std::string(library.name()) != kModel || load.size() != model_.load_size) {
       throw py::value_error("an arm: a library, and as many numbers as its load has");
     }
-    const auto & found = *static_cast<const robodyn_model *>(model_.self);
-    if (tip < 0 || tip >= found.tips) { throw py::value_error("an arm: a tip that it has"); }
   }
 
   // Pose and Jacobian of the tip are functions of the position; both, or neither.
@@ -201,11 +199,11 @@ public:
     if (!pose || !jacobian) { return; }
     pose_ = std::move(*pose);
     jacobian_ = std::move(*jacobian);
-    model_.forward_kinematics = [](void * self, int, Numbers q, double * to) {
+    model_.forward_kinematics = [](void * self, Numbers q, double * to) {
       Arm & arm = *static_cast<Arm *>(self);
       return arm.call(arm.pose_, 1, std::array{q}, {arm.joints()}, to, 16);
     };
-    model_.jacobian = [](void * self, int, Numbers q, double * to) {
+    model_.jacobian = [](void * self, Numbers q, double * to) {
       Arm & arm = *static_cast<Arm *>(self);
       return arm.call(arm.jacobian_, 1, std::array{q}, {arm.joints()}, to, 6 * arm.joints());
     };
@@ -791,8 +789,7 @@ PYBIND11_MODULE(core_module, module)
       py::arg("pose") = std::nullopt, py::arg("jacobian") = std::nullopt,
       py::arg("reach") = rd::kInfinity, py::arg("coupling") = std::nullopt)
     .def(
-      py::init<const py::capsule &, const rd::Vector &, int>(), py::arg("library"),
-      py::arg("load"), py::arg("tip") = 0);
+      py::init<const py::capsule &, const rd::Vector &>(), py::arg("library"), py::arg("load"));
 
   py::class_<rd::Motion, std::shared_ptr<rd::Motion>>(module, "Motion")
     .def(

@@ -36,21 +36,19 @@ struct Model
   bool (*friction_torque)(
     void * self, const double * qd, const double * direction, const double * rigid_torque,
     double * tau) = nullptr;
-  // A tip link's pose (4, 4) and Jacobian (6, n), linear rows first, in base axes; null: the
-  // law has no stiffness at a tip.
-  bool (*forward_kinematics)(void * self, int tip, const double * q, double * pose) = nullptr;
-  bool (*jacobian)(void * self, int tip, const double * q, double * jacobian) = nullptr;
-  int tip = 0;  // that the law is about
+  // The tip link's pose (4, 4) and Jacobian (6, n), linear rows first, in base axes; null: the
+  // law has no stiffness at the tip.
+  bool (*forward_kinematics)(void * self, const double * q, double * pose) = nullptr;
+  bool (*jacobian)(void * self, const double * q, double * jacobian) = nullptr;
   // Farthest that the tip link's origin can be from the base link's [m]; infinite: not known.
   double reach = kInfinity;
 };
 
-// Return the model of a library (robodyn_model.h), which must outlive it, and of one of its tips.
+// Return the model of a library (robodyn_model.h), which must outlive it.
 template <typename Library>
-Model core_model(const Library & library, int tip = 0)
+Model core_model(const Library & library)
 {
   Model model;
-  model.tip = tip;
   model.joints = static_cast<std::size_t>(library.joints);
   model.load_size = static_cast<std::size_t>(library.load_size);
   model.coupled = static_cast<std::size_t>(library.coupled_drives);
@@ -74,12 +72,12 @@ Model core_model(const Library & library, int tip = 0)
     static_cast<const Library *>(self)->friction_torque(qd, direction, rigid_torque, tau);
     return true;
   };
-  model.forward_kinematics = [](void * self, int which, const double * q, double * pose) {
-    static_cast<const Library *>(self)->forward_kinematics(which, q, pose);
+  model.forward_kinematics = [](void * self, const double * q, double * pose) {
+    static_cast<const Library *>(self)->forward_kinematics(0, q, pose);
     return true;
   };
-  model.jacobian = [](void * self, int which, const double * q, double * jacobian) {
-    static_cast<const Library *>(self)->jacobian(which, q, jacobian);
+  model.jacobian = [](void * self, const double * q, double * jacobian) {
+    static_cast<const Library *>(self)->jacobian(0, q, jacobian);
     return true;
   };
   return model;
@@ -214,12 +212,12 @@ public:
 
   bool forward_kinematics(const double * q, double * pose) const
   {
-    return model().forward_kinematics(model().self, model().tip, q, pose);
+    return model().forward_kinematics(model().self, q, pose);
   }
 
   bool jacobian(const double * q, double * to) const
   {
-    return model().jacobian(model().self, model().tip, q, to);
+    return model().jacobian(model().self, q, to);
   }
 
 private:

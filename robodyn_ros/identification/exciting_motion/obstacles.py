@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array, checked_sequence
 from robodyn_ros.dh.frames import frame_transforms
+from robodyn_ros.dh.table import DHTable
 from robodyn_ros.errors import InvalidArgument, NoSuchName, Phrase
 from robodyn_ros.model import RobotModel
 from robodyn_ros.record import Record
@@ -177,14 +178,13 @@ class WatchedPoints(Record):
         return (placed[..., :3, :3] @ self.point[:, :, None])[..., 0] + placed[..., :3, 3]
 
     def pulled_back(
-        self, frames: FloatArray, points: FloatArray, forces: FloatArray, prismatic: np.ndarray
+        self, frames: FloatArray, points: FloatArray, forces: FloatArray, dh: DHTable
     ) -> FloatArray:
         """Return the sum of J_pᵀ f (N, n) over the points p with f (N, m, 3)."""
-        n = frames.shape[1]
-        carried = self.body[None, :] >= np.arange(n)[:, None]
+        carried = dh.carries[self.body].T
         z, origin = frames[..., :3, 2], frames[..., :3, 3]
         turning = cross(z[:, :, None], points[:, None] - origin[:, :, None])
-        moved = np.where(prismatic[:, None, None], z[:, :, None], turning)
+        moved = np.where(dh.prismatic[:, None, None], z[:, :, None], turning)
         return ((moved * forces[:, None]).sum(axis=-1) * carried).sum(axis=-1)
 
 
@@ -192,7 +192,7 @@ def watched_points(model: RobotModel, watched: Sequence[str | LinkPoint] | None)
     """
     Return the points that stand for links and balls.
 
-    A link is a straight line: from its joint's origin to the next joint's (for the last, to the
+    A link is a straight line: from its joint's origin to each next joint's (for a last one, to the
     tip), or, if it is fixed to such a link, from that one's joint to its own frame. Points on it
     are no further apart than ``SPACING``, each with half of their distance as radius.
 
@@ -219,31 +219,34 @@ def watched_points(model: RobotModel, watched: Sequence[str | LinkPoint] | None)
             point = placed[:3, :3] @ np.asarray(each.point) + placed[:3, 3]
             rows.append((link, body, point, float(each.radius)))
             continue
-        begin, end = _line(model, link)
-        length = float(np.linalg.norm(end - begin))
-        pieces = max(1, int(np.ceil(length / SPACING)))
-        for k in range(pieces + 1):
-            rows.append((link, body, begin + (end - begin) * (k / pieces), length / pieces / 2))
+        for begin, end in _lines(model, link):
+            length = float(np.linalg.norm(end - begin))
+            pieces = max(1, int(np.ceil(length / SPACING)))
+            for k in range(pieces + 1):
+                at = begin + (end - begin) * (k / pieces)
+                rows.append((link, body, at, length / pieces / 2))
     names, bodies, points, radius = zip(*rows, strict=True)
     return WatchedPoints(
         names, np.array(bodies, dtype=int), np.array(points), np.array(radius, dtype=float)
     )
 
 
-def _line(model: RobotModel, link: str) -> tuple[FloatArray, FloatArray]:
-    """Return both ends of the line that stands for a link, in its body's DH frame."""
+def _lines(model: RobotModel, link: str) -> list[tuple[FloatArray, FloatArray]]:
+    """Return both ends of the lines that stand for a link, in its body's DH frame."""
     first: dict[int, str] = {}
     for name, (index, _) in model.link_frames.items():
         first.setdefault(index, name)
     body, placed = model.link_frames[link]
     carrier = model.link_frames[first[body]][1][:3, 3]
     if link != first[body]:
-        return carrier, placed[:3, 3]
-    if body == model.n - 1:
-        return carrier, model.dh.tip_transform[:3, 3]
-    frames = frame_transforms(model.dh, np.zeros(model.n))
-    here, there = frames[body], frames[body + 1] @ model.link_frames[first[body + 1]][1]
-    return carrier, here[:3, :3].T @ (there[:3, 3] - here[:3, 3])
+        return [(carrier, placed[:3, 3])]
+    dh = model.dh
+    behind = np.flatnonzero(dh.parents == body).tolist()
+    if not behind:
+        return [(carrier, tip[:3, 3]) for tip in dh.tip_transforms[dh.tips == body]]
+    frames = frame_transforms(dh, np.zeros(model.n))
+    here, origins = frames[body], [(frames[k] @ model.link_frames[first[k]][1]) for k in behind]
+    return [(carrier, here[:3, :3].T @ (there[:3, 3] - here[:3, 3])) for there in origins]
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,7 +284,7 @@ def regions(
     margin : float
         Distance from each [m].
     tip_height : float, optional
-        Least height of the tip's origin above the base link's, against gravity, or along z where
+        Least height of each tip's origin above the base link's, against gravity, or along z where
         there is none [m].
 
     Raises
@@ -292,8 +295,7 @@ def regions(
     result = [Region(each, watched_points(model, each.watched), margin) for each in kept_out]
     if tip_height is not None:
         up = -model.gravity if model.gravity.any() else np.array([0.0, 0.0, 1.0])
-        tip = LinkPoint(model.tip_link)
-        floor = HalfSpace(up, tip_height, (tip,))
+        floor = HalfSpace(up, tip_height, tuple(map(LinkPoint, model.tip_links)))
         result.append(Region(floor, watched_points(model, floor.watched), 0.0))
     return result
 

@@ -366,5 +366,5 @@ class Objective:
                 total += float((short**2).sum())
                 outward = region.obstacle.gradient(placed)
                 forces = -(2 * short / _LENGTH)[..., None] * outward
-                slope += region.points.pulled_back(frames, placed, forces, dh.prismatic)
+                slope += region.points.pulled_back(frames, placed, forces, dh)
         return total, slope

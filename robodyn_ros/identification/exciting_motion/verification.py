@@ -240,11 +240,14 @@ def second_derivative_bounds(
     sliding = np.zeros((n, 5))
     sliding[:, 0], sliding[:, 1:] = positions, derivatives.T
 
-    w = np.zeros(4)  # of the body before
-    steps, axes, spins = [], [], []
-    for j in range(n):
-        axis = _fixed(1.0, w, 5)
-        step = _fixed(float(abs(model.dh.a[j]) + abs(model.dh.d[j])), w, 5)
+    dh, path = model.dh, [np.flatnonzero(moving).tolist() for moving in model.dh.carries]
+    lengths = (np.abs(dh.a) + np.abs(dh.b) + np.abs(dh.d)).tolist()
+    steps: list[FloatArray] = []
+    axes: list[FloatArray] = []
+    spins: list[FloatArray] = []
+    for j, parent in enumerate(model.parents.tolist()):
+        w = spins[parent] if parent >= 0 else np.zeros(4)  # of the body before
+        axis, step = _fixed(1.0, w, 5), _fixed(lengths[j], w, 5)
         if prismatic[j]:
             step = step + _product(sliding[j], axis)
         w = w + _product(turning[j], axis[:4])
@@ -254,9 +257,8 @@ def second_derivative_bounds(
 
     torque = model.rotor_inertia * derivatives[3]
     frames = np.zeros((n, 2))
-    origin = np.zeros(5)
     for i in range(n):
-        origin = origin + steps[i]
+        origin: FloatArray = sum((steps[j] for j in path[i]), np.zeros(5))
         acceleration = origin[2:].copy()
         frames[i] = acceleration[0], _fixed(1.0, spins[i], 3)[2]
         acceleration[0] += gravity
@@ -268,7 +270,7 @@ def second_derivative_bounds(
         force = mass * acceleration + first[2:]
         couple = momentum[1:] + _product(first[:3], acceleration)
         lever = np.zeros(3)
-        for j in range(i, -1, -1):
+        for j in reversed(path[i]):
             transmitted = force if prismatic[j] else couple + _product(lever, force)
             torque[j] += _product(axes[j][:3], transmitted)[2]
             lever = lever + steps[j][:3]

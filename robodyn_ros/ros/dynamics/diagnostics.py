@@ -323,7 +323,6 @@ def model_status(name: str, stack: ControlStack | None, services: Status) -> Dia
                 'gravity': gravity_text(model.gravity),
                 'base_link': model.base_link,
                 'tip_link': model.tip_link,
-                **({} if model.dh.is_chain else {'tip_links': ', '.join(model.tip_links)}),
                 'drive_units': '; '.join(stack.units.notes) or 'N m, N',
                 'algorithm': stack.torque.algorithm,
                 'algorithm_notes': '; '.join(stack.torque.notes),

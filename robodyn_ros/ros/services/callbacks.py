@@ -109,11 +109,6 @@ def responding(service: Callable[..., str | None]) -> Callable[..., Any]:
     return respond
 
 
-def _tip(robot: Robot) -> int:
-    """Return which of its tips is meant where none is named."""
-    return robot.arm.tip_links.index(robot.arm.tip_link)
-
-
 # --- what the arm is ---------------------------------------------------------------------------
 
 
@@ -133,9 +128,7 @@ def get_dh_parameters(
         setattr(response, name, conversions.floats(getattr(table, name)))
     response.parents = [] if table.is_chain else table.parents.tolist()
     response.base_transform = conversions.transform(table.base_transform)
-    response.tip_links = list(robot.arm.tip_links)
-    response.tip_transforms = list(map(conversions.transform, table.tip_transforms))
-    response.tip_transform = response.tip_transforms[_tip(robot)]
+    response.tip_transform = conversions.transform(table.tip_transform)
 
 
 @responding
@@ -201,9 +194,8 @@ def compute_inverse_dynamics(
     """Fill in the torques for an acceleration and a wrench at the tip."""
     q, qd = _state(robot, request, measured)
     qdd = _each_joint(robot, 'request acceleration', request.acceleration, np.zeros(robot.arm.n))
-    wrenches = np.zeros((len(robot.arm.tip_links), 6))
-    wrenches[_tip(robot)] = conversions.wrench(request.tip_wrench)
-    torque = robot.functions.inverse_dynamics(q, qd, qdd, tip_wrench=wrenches.ravel())
+    wrench = conversions.wrench(request.tip_wrench)
+    torque = robot.functions.inverse_dynamics(q, qd, qdd, tip_wrench=wrench)
     response.effort = conversions.floats(torque)
     friction = robot.functions.friction_torque(qd, rigid_torque=torque)
     response.friction = conversions.floats(friction)
