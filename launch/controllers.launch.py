@@ -8,29 +8,12 @@ put in, and ``joints``, a YAML list in the order in which the controller takes i
 
 import yaml
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
-from launch.actions import (
-    DeclareLaunchArgument,
-    OpaqueFunction,
-    SetLaunchConfiguration,
-)
+from launch.actions import OpaqueFunction, SetLaunchConfiguration
 from launch_ros.parameter_descriptions import ParameterFile
 
 from robodyn_ros.ros.launching import argument, at_shutdown
 
-ARGUMENTS = (
-    argument('tf_prefix'),
-    DeclareLaunchArgument(
-        'controller',
-        default_value='forward_effort_controller',
-        description='Name of the ros2_control effort controller.',
-    ),
-    DeclareLaunchArgument(
-        'controllers_file',
-        default_value='',
-        description='YAML of the controllers: the node commands in the order of its joints. It '
-        'may say $(var tf_prefix). Empty: the order of the parameter joints.',
-    ),
-)
+ARGUMENTS = (argument('tf_prefix'), argument('controller'), argument('controllers_file'))
 
 
 def generate_launch_description() -> LaunchDescription:

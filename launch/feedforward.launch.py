@@ -16,14 +16,9 @@ ARGUMENTS = (
     DeclareLaunchArgument('node_name', default_value='feedforward', description='Of the node.'),
     argument('base_link'),
     argument('tip_link'),
-    DeclareLaunchArgument(
-        'trajectory_controller',
-        default_value='joint_trajectory_controller',
-        description='Name of the joint trajectory controller, which commands effort.',
-    ),
-    DeclareLaunchArgument(
+    argument('trajectory_controller'),
+    argument(
         'controller_manager',
-        default_value='',
         description='Node name of the controller manager: the arm is held when the controller '
         'has become active; empty: only on request.',
     ),

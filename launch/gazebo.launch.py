@@ -1,20 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-An arm in Gazebo under gz_ros2_control, commanded by the model.
+An arm in Gazebo under gz_ros2_control, commanded by the model in one of three ways.
 
-The dynamics node commands it through a forward controller; or a joint trajectory controller does,
-whose trajectories feedforward fills with effort; or the controller of robodyn_controllers does, to
-which a joint trajectory controller is chained.
-
-The arm is held, by hold_joints of gz_ros2_control, until a controller commands it. The forward
-controller does not before the node's first torque has come, nor the joint trajectory controller
-before feedforward knows the effort that holds the arm.
+The arm is held, by hold_joints of gz_ros2_control, until a controller commands it.
 """
 
 import os
 import re
 import shlex
 import subprocess
+from functools import partial
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -25,32 +20,17 @@ from launch.actions import (
     DeclareLaunchArgument,
     IncludeLaunchDescription,
     LogInfo,
-    OpaqueFunction,
 )
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
-from robodyn_ros.ros.launching import (
-    ARM,
-    SHARE,
-    argument,
-    included,
-    robot_state_publisher,
-    switch,
-)
+from robodyn_ros.ros import simulated_arm
+from robodyn_ros.ros.launching import SHARE, robot_state_publisher, switch
 from robodyn_ros.ros.simulated_arm import (
-    COMPUTED_BY,
-    CONTROLLERS_FILE,
     GRAVITIES,
-    MODEL_LIBRARY,
-    STATE_TIMEOUT,
-    WAY,
-    check_clock,
-    check_installed,
     check_upright,
-    chosen,
     commanded,
     gravity_set,
     is_installed,
@@ -71,15 +51,12 @@ WORLDS = ('.sdf', '.world')
 DEFAULT_GRAVITY = '0 0 -9.8'  # of a world that names none, by the SDF format
 
 ARGUMENTS = (
-    WAY,
-    MODEL_LIBRARY,
-    argument(
-        'description_file',
-        default_value=ARM,
-        description='Xacro of the robot, which takes the arguments use_gazebo, controllers_file '
-        'and namespace as that of this package does.',
+    *simulated_arm.arguments(
+        'Gazebo',
+        'Xacro of the robot, which takes the arguments use_gazebo, controllers_file and namespace '
+        'as that of this package does.',
+        'read from the file of the world, or queried from a running Gazebo',
     ),
-    CONTROLLERS_FILE,
     DeclareLaunchArgument(
         'gz_args',
         default_value='-r -v 3',
@@ -89,19 +66,6 @@ ARGUMENTS = (
         'world',
         default_value=PathJoinSubstitution([SHARE, 'worlds', 'empty.sdf']),
         description='SDF of the world, unless gz_args names one.',
-    ),
-    DeclareLaunchArgument(
-        'gravity',
-        default_value='',
-        description='That of the world, as "x y z" [m/s^2], for the node or controller; empty: '
-        'read from the file of the world, or queried from a running Gazebo.',
-    ),
-    STATE_TIMEOUT,
-    DeclareLaunchArgument(
-        'joint_damping',
-        default_value='',
-        description='Least viscous friction of the joints [N m s/rad], in Gazebo and the model: '
-        'for a URDF with unrealistically little. Empty: as in the URDF.',
     ),
     switch(
         'start_gazebo',
@@ -114,43 +78,22 @@ ARGUMENTS = (
     DeclareLaunchArgument(
         'position', default_value='0 0 0', description='Position of the robot, as "x y z" [m].'
     ),
-    DeclareLaunchArgument(
-        'controller_manager',
-        default_value='controller_manager',
-        description='Node name of the controller manager in Gazebo: where forward, the node '
-        'monitors the controller, and deactivates it when it stops; where trajectory, feedforward '
-        'holds the arm when the controller has become active; empty: they do not.',
-    ),
-    argument(
-        'use_sim_time',
-        default_value='true',
-        description='Use the time of Gazebo (use_sim_time); false is refused.',
-    ),
 )
+
+checked = partial(simulated_arm.checked, simulator='Gazebo', needed=NEEDED)
 
 
 def generate_launch_description() -> LaunchDescription:
     """Return the arguments and the actions."""
-    return LaunchDescription(
-        [
-            *ARGUMENTS,
-            OpaqueFunction(function=checked),
-            OpaqueFunction(function=chosen),
-            OpaqueFunction(function=set_gravity),
-            included(HERE, 'controllers'),
-            argument('command_topic'),
-            OpaqueFunction(function=computing),
-            OpaqueFunction(function=simulated),
-        ]
+    xacro_arguments = (
+        ' use_gazebo:=true controllers_file:=',
+        LaunchConfiguration('expanded_controllers_file'),
+        ' namespace:=',
+        LaunchConfiguration('namespace', default=''),
     )
-
-
-def checked(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return nothing; refuse missing packages, and another time than Gazebo's."""
-    values = context.launch_configurations
-    check_installed('Gazebo', NEEDED, values['way'])
-    check_clock('Gazebo', values['use_sim_time'])
-    return []
+    return simulated_arm.launch_description(
+        HERE, ARGUMENTS, xacro_arguments, checked, set_gravity, simulated
+    )
 
 
 def set_gravity(context: LaunchContext) -> list[LaunchDescriptionEntity]:
@@ -208,23 +151,6 @@ def asked(service: str, request: str, answer: str) -> str:
         return ''
 
 
-def computing(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return the node that computes the torques, if any, and the robot's description."""
-    return [
-        included(
-            HERE,
-            COMPUTED_BY[context.launch_configurations['way']],
-            description_arguments=[
-                LaunchConfiguration('description_arguments', default=''),
-                ' use_gazebo:=true controllers_file:=',
-                LaunchConfiguration('expanded_controllers_file'),
-                ' namespace:=',
-                LaunchConfiguration('namespace', default=''),
-            ],
-        ),
-    ]
-
-
 def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return the robot in Gazebo with its controllers, and Gazebo itself if requested."""
     values = context.launch_configurations
@@ -240,8 +166,7 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     x, y, z = values['position'].split()
     place = ['-x', x, '-y', y, '-z', z]
     check_upright(values)
-    if 'made_library' in values:
-        make_library(values)
+    make_library(values)
     robot = [
         robot_state_publisher(text, namespace, use_sim_time=True),
         Node(

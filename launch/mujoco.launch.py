@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-An arm in MuJoCo under mujoco_ros2_control, commanded by the model, in the same ways as in Gazebo.
+An arm in MuJoCo under mujoco_ros2_control, commanded by the model in one of three ways.
 
 The robot is a URDF or a xacro, of which an MJCF with a motor at each joint is written; or an MJCF,
 of which a URDF is written for the controllers. Until a controller commands the arm, the constant
@@ -20,36 +20,19 @@ from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import (
     DeclareLaunchArgument,
     LogInfo,
-    OpaqueFunction,
     SetLaunchConfiguration,
     Shutdown,
 )
-from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 
 from robodyn_ros import RobotModel, gravity_torque
 from robodyn_ros.description.mjcf import description_of_mjcf, imported_mujoco, is_mjcf
 from robodyn_ros.description.urdf import description_of_urdf_text
 from robodyn_ros.description.writing import mjcf_of_description, numbers, urdf_of_description
-from robodyn_ros.ros.launching import (
-    ARM,
-    argument,
-    at_shutdown,
-    included,
-    prefixed,
-    robot_state_publisher,
-    switch,
-)
+from robodyn_ros.ros import simulated_arm
+from robodyn_ros.ros.launching import at_shutdown, prefixed, robot_state_publisher, switch
 from robodyn_ros.ros.simulated_arm import (
-    COMPUTED_BY,
-    CONTROLLERS_FILE,
-    MODEL_LIBRARY,
-    STATE_TIMEOUT,
-    WAY,
-    check_clock,
-    check_installed,
     check_upright,
-    chosen,
     commanded,
     gravity_set,
     make_library,
@@ -68,26 +51,11 @@ OPTION = {'timestep': '0.001', 'integrator': 'implicitfast'}  # of an MJCF that 
 GRAVITY = '0 0 -9.81'
 
 ARGUMENTS = (
-    WAY,
-    MODEL_LIBRARY,
-    argument(
-        'description_file',
-        default_value=ARM,
-        description='URDF, xacro or MJCF of the robot. In an MJCF each joint of the controllers '
-        'has a motor; its gravity is that of the model.',
-    ),
-    CONTROLLERS_FILE,
-    DeclareLaunchArgument(
-        'gravity',
-        default_value='',
-        description='Gravity, as "x y z" [m/s^2]; empty: that of the MJCF, else 0 0 -9.81.',
-    ),
-    STATE_TIMEOUT,
-    DeclareLaunchArgument(
-        'joint_damping',
-        default_value='',
-        description='Least viscous friction of the joints [N m s/rad], in MuJoCo and the model: '
-        'for a URDF with unrealistically little. Empty: as in the file.',
+    *simulated_arm.arguments(
+        'MuJoCo',
+        'URDF, xacro or MJCF of the robot. In an MJCF each joint of the controllers has a motor; '
+        'its gravity is that of the model.',
+        f'that of the MJCF, else {GRAVITY}',
     ),
     switch('headless', 'Show no window.'),
     DeclareLaunchArgument(
@@ -96,43 +64,16 @@ ARGUMENTS = (
         description='Speed of the simulation, by real time. MuJoCo waits for no controller: where '
         'the machine is busy, choose less.',
     ),
-    DeclareLaunchArgument(
-        'controller_manager',
-        default_value='controller_manager',
-        description='Node name of the controller manager: where forward, the node monitors the '
-        'controller, and deactivates it when it stops; where trajectory, feedforward holds the '
-        'arm when the controller has become active; empty: they do not.',
-    ),
-    argument(
-        'use_sim_time',
-        default_value='true',
-        description='Use the time of MuJoCo (use_sim_time); false is refused.',
-    ),
 )
+
+checked = partial(simulated_arm.checked, simulator='MuJoCo', needed=NEEDED)
 
 
 def generate_launch_description() -> LaunchDescription:
     """Return the arguments and the actions."""
-    return LaunchDescription(
-        [
-            *ARGUMENTS,
-            OpaqueFunction(function=checked),
-            OpaqueFunction(function=chosen),
-            OpaqueFunction(function=read),
-            included(HERE, 'controllers'),
-            argument('command_topic'),
-            OpaqueFunction(function=computing),
-            OpaqueFunction(function=simulated),
-        ]
+    return simulated_arm.launch_description(
+        HERE, ARGUMENTS, (f' driver_plugin:={PLUGIN}',), checked, read, simulated
     )
-
-
-def checked(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return nothing; refuse missing packages, and another time than MuJoCo's."""
-    values = context.launch_configurations
-    check_installed('MuJoCo', NEEDED, values['way'])
-    check_clock('MuJoCo', values['use_sim_time'])
-    return []
 
 
 def read(context: LaunchContext) -> list[LaunchDescriptionEntity]:
@@ -163,20 +104,6 @@ def read(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     return [*result, *gravity_set(gravity)]
 
 
-def computing(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return the node that computes the torques, if any, and the robot's description."""
-    return [
-        included(
-            HERE,
-            COMPUTED_BY[context.launch_configurations['way']],
-            description_arguments=[
-                LaunchConfiguration('description_arguments', default=''),
-                f' driver_plugin:={PLUGIN}',
-            ],
-        ),
-    ]
-
-
 def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return MuJoCo with the controller manager, the controllers and the robot's description."""
     values = context.launch_configurations
@@ -187,8 +114,7 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         add_driven(robot, compiled(Path(values['mjcf_file'])))
     text, notes = commanded(ElementTree.tostring(robot, encoding='unicode'))
     check_upright(values)
-    if 'made_library' in values:
-        make_library(values)
+    make_library(values)
     given = values.get('mjcf_file')
     model = Path(given) if given else written(text, values)
     text = in_mujoco(text, model, values)

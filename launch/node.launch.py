@@ -53,12 +53,7 @@ ARGUMENTS = (
         description='Parameters of the node: gains, limits, timeouts and the rest.',
     ),
     argument('command_topic', default_value='forward_effort_controller/commands'),
-    DeclareLaunchArgument(
-        'controller_manager',
-        default_value='',
-        description='Node name of the controller manager, for the node to monitor the controller, '
-        'and to deactivate it when it stops; empty: as in params_file.',
-    ),
+    argument('controller_manager'),
     DeclareLaunchArgument(
         'torques_topic',
         default_value='~/torques',

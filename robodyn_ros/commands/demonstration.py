@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Any
 
 import click
 import numpy as np
@@ -45,19 +45,13 @@ def demo(
     hold_time :
         Simulated seconds that gravity compensation holds the arm.
     """
-    check_ends(urdf, base, tip)
     imported_matplotlib()  # its absence is said before the work
     _keep_to_this_machine()
-    with needing_ros():
-        from robodyn_ros.ros.demo.node_process import NodeEnded
-        from robodyn_ros.ros.demo.runner import Arm, DemoFailed, panda
+    with arm_over_ros(urdf, base, tip) as arm:
         from robodyn_ros.ros.demo.tracking import run_demo
-    try:
-        arm = Arm(urdf, base, tip) if urdf else panda()
+
         refuse_unknown(arm.model, np.ones(arm.model.n))  # limits are assumed, and said
         run_demo(arm, output, hold_time=hold_time)
-    except (DemoFailed, NodeEnded) as error:
-        raise click.ClickException(str(error)) from error
 
 
 @command(
@@ -88,35 +82,33 @@ def identify_demo(
     seed :
         Of the true arm and the motions.
     """
-    check_ends(urdf, base, tip)
     imported_matplotlib()  # its absence is said before the work
     _keep_to_this_machine()
-    with needing_ros():
+    with arm_over_ros(urdf, base, tip) as arm:
         from robodyn_ros.ros.demo.identification import run_identification
-        from robodyn_ros.ros.demo.node_process import NodeEnded
-        from robodyn_ros.ros.demo.runner import Arm, DemoFailed, panda
-    try:
-        arm = Arm(urdf, base, tip) if urdf else panda()
+
         refuse_unknown(arm.model, np.ones(arm.model.n))
         run_identification(arm, output, seed=seed)
-    except (DemoFailed, NodeEnded) as error:
-        raise click.ClickException(str(error)) from error
-
-
-def check_ends(urdf: Path | None, base: str, tip: str) -> None:
-    """Refuse links of no URDF."""
-    if urdf is None and (base or tip):
-        raise click.UsageError('--base and --tip are links of the arm that --urdf names')
 
 
 @contextmanager
-def needing_ros() -> Iterator[None]:
-    """Say what to do where ROS cannot be imported; let SIGTERM end the processes, too."""
+def arm_over_ros(urdf: Path | None, base: str, tip: str) -> Iterator[Any]:
+    """
+    Yield the arm of a URDF, or a Panda, to be run over ROS; let SIGTERM end the processes, too.
+
+    What cannot go on, and ROS where it cannot be imported, ends the command with its words.
+    """
+    if urdf is None and (base or tip):
+        raise click.UsageError('--base and --tip are links of the arm that --urdf names')
     signal.signal(signal.SIGTERM, _interrupt)
     try:
-        yield
+        from robodyn_ros.ros.demo.runner import Arm, DemoFailed, panda
+
+        yield Arm(urdf, base, tip) if urdf else panda()
     except ImportError as error:
         raise Refused(f'{error}. {NEEDS_ROS}') from error
+    except DemoFailed as error:
+        raise click.ClickException(str(error)) from error
 
 
 def _keep_to_this_machine() -> None:

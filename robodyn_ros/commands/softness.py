@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
-from robodyn_ros.commands.demonstration import check_ends, needing_ros
+from robodyn_ros.commands.demonstration import arm_over_ros
 from robodyn_ros.commands.drive_limits import limits_of, refuse_unknown
 from robodyn_ros.commands.node import become, ros_parameters
 from robodyn_ros.commands.options import PerJoint, Positive, Rest, command
@@ -90,51 +89,32 @@ def _run(
     effort_limit: PerJoint,
     arguments: tuple[str, ...],
 ) -> None:
-    check_ends(urdf, base, tip)
     if urdf is None and not simulate:
         raise click.UsageError('--urdf is the arm; without one there is --simulate, with a Panda')
     if not simulate and (push is not None or duration is not None):
         raise click.UsageError('--push and --duration are of --simulate')
     if simulate and arguments:
         raise click.UsageError('arguments of the node are taken without --simulate')
-    with needing_ros():
-        from robodyn_ros.ros.demo.runner import Arm, DemoFailed, panda
-    try:
-        arm = Arm(urdf, base, tip) if urdf else panda()
-    except DemoFailed as error:
-        raise click.ClickException(str(error)) from error
-    model = arm.model
-    effort = limits_of(effort_limit, model, '--effort-limit', model.effort_limits)
-    if simulate or choose is not floating:  # else the node may be given them as its parameter
-        refuse_unknown(model, effort)
-    model = replace(model, effort_limits=effort)
-    chosen = choose(model)
-    for line in (f'{model.base_link} to {model.tip_link}', *chosen.reasons):
-        click.echo(line)
-    parameters = {**arm.parameters, **chosen.parameters}
-    if effort_limit:
-        parameters['effort_limits'] = effort.tolist()
-    if simulate:
-        _simulate(model, parameters, push, duration)
-        return
+    with arm_over_ros(urdf, base, tip) as arm:
+        model = arm.model
+        effort = limits_of(effort_limit, model, '--effort-limit', model.effort_limits)
+        if simulate or choose is not floating:  # else the node may be given them as its parameter
+            refuse_unknown(model, effort)
+        model = replace(model, effort_limits=effort)
+        chosen = choose(model)
+        for line in (f'{model.base_link} to {model.tip_link}', *chosen.reasons):
+            click.echo(line)
+        parameters = {**arm.parameters, **chosen.parameters}
+        if effort_limit:
+            parameters['effort_limits'] = effort.tolist()
+        if simulate:
+            from robodyn_ros.ros.demo.pushed import run_pushed
+
+            os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
+            try:
+                run_pushed(model, parameters, push, duration, click.echo)
+            except KeyboardInterrupt:
+                click.echo('ended')
+            return
     # What the user says comes last, and counts.
     become('dynamics_node', ('--ros-args', *ros_parameters(parameters), *arguments))
-
-
-def _simulate(
-    model: RobotModel,
-    parameters: Mapping[str, Any],
-    push: tuple[float, float, float] | None,
-    duration: float | None,
-) -> None:
-    os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
-    with needing_ros():
-        from robodyn_ros.ros.demo.node_process import NodeEnded
-        from robodyn_ros.ros.demo.pushed import run_pushed
-        from robodyn_ros.ros.demo.runner import DemoFailed
-    try:
-        run_pushed(model, parameters, push, duration, click.echo)
-    except (NodeEnded, DemoFailed) as error:
-        raise click.ClickException(str(error)) from error
-    except KeyboardInterrupt:
-        click.echo('ended')

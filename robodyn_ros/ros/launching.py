@@ -8,7 +8,7 @@ arm's nodes.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
+
+from robodyn_ros.ros_parameters import Parameter
 
 SHARE = FindPackageShare('robodyn_ros')
 ARM = PathJoinSubstitution([SHARE, 'urdf', 'arm.urdf.xacro'])
@@ -47,6 +49,24 @@ _ARGUMENTS: dict[str, dict[str, Any]] = {
     'tip_link': {
         'default_value': '',
         'description': 'Tip link of the chain, without tf_prefix; empty: found in the URDF.',
+    },
+    'controller': {
+        'default_value': 'forward_effort_controller',
+        'description': 'Name of the ros2_control effort controller.',
+    },
+    'controllers_file': {
+        'default_value': '',
+        'description': 'YAML of the controllers: the node commands in the order of its joints. It '
+        'may say $(var tf_prefix). Empty: the order of the parameter joints.',
+    },
+    'controller_manager': {
+        'default_value': '',
+        'description': 'Node name of the controller manager, for the node to monitor the '
+        'controller, and to deactivate it when it stops; empty: as in params_file.',
+    },
+    'trajectory_controller': {
+        'default_value': 'joint_trajectory_controller',
+        'description': 'Name of the joint trajectory controller, which commands effort.',
     },
     'command_topic': {
         'default_value': [LaunchConfiguration('controller'), '/commands'],
@@ -128,6 +148,35 @@ def numbers(values: dict[str, str], name: str) -> list[float]:
     except (TypeError, ValueError, OverflowError, yaml.YAMLError):
         allowed = 'a number, or a list as "[0.0, 0.5]"'
         raise RuntimeError(f'{name}: {text!r}; allowed: {allowed}') from None
+
+
+def parameter_argument(parameter: Parameter) -> DeclareLaunchArgument:
+    """Return the argument for a parameter of a node, with its default and its description."""
+    default = parameter.default_text or ('[]' if parameter.is_array else '')
+    return DeclareLaunchArgument(
+        _argument_name(parameter),
+        default_value=None if 'not_empty' in parameter.rules else default,
+        choices=_TRUE_OR_FALSE if parameter.kind == 'bool' else parameter.choices or None,
+        description=parameter.description,
+    )
+
+
+def parameter_values(values: dict[str, str], parameters: Iterable[Parameter]) -> dict[str, Any]:
+    """Return the parameters that arguments give; what is empty stays as the node has it."""
+    given: dict[str, Any] = {}
+    for parameter in parameters:
+        name = _argument_name(parameter)
+        if parameter.kind == 'bool':
+            given[parameter.name] = values[name] == 'true'
+        elif parameter.kind == 'string':
+            given.update({parameter.name: values[name]} if values[name] else {})
+        elif found := numbers(values, name):
+            given[parameter.name] = found if parameter.is_array else found[0]
+    return given
+
+
+def _argument_name(parameter: Parameter) -> str:
+    return parameter.name.replace('.', '_')
 
 
 def prefixed(values: dict[str, str], name: str) -> str:

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -24,20 +25,22 @@ from ament_index_python.packages import PackageNotFoundError, get_package_share_
 from launch.actions import (
     DeclareLaunchArgument,
     ExecuteProcess,
+    OpaqueFunction,
     RegisterEventHandler,
     SetLaunchConfiguration,
 )
 from launch.event_handlers import OnProcessExit
 from launch.launch_context import LaunchContext
+from launch.launch_description import LaunchDescription
 from launch.launch_description_entity import LaunchDescriptionEntity
-from launch.substitutions import PathJoinSubstitution
+from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
 from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
 from robodyn_ros import RobotModel
 from robodyn_ros.compiled import export_shared
 from robodyn_ros.errors import RobodynError
-from robodyn_ros.ros.launching import at_shutdown, prefixed
+from robodyn_ros.ros.launching import ARM, argument, at_shutdown, included, prefixed
 from robodyn_ros.spatial import rotation_from_rpy
 
 BUILT_HERE = ('robodyn_controllers',)  # in no registry of packages: with the sources of this one
@@ -49,11 +52,6 @@ NEEDED_BY = {
 # What computes the torques: the launch file of a node, or only the description.
 COMPUTED_BY = {'forward': 'node', 'trajectory': 'feedforward', 'chained': 'description'}
 MADE = 'made'  # the name of a library that is made here
-CHAINED = {
-    'controller': 'inverse_dynamics_controller',
-    'trajectory_controller': 'joint_trajectory_controller',
-    'namespace': '',
-}
 # The launch configurations that name the controllers of the arm.
 NAMED_BY = {
     'forward': ('controller',),
@@ -61,35 +59,135 @@ NAMED_BY = {
     'chained': ('controller', 'trajectory_controller'),
 }
 
-WAY = DeclareLaunchArgument(
-    'way',
-    default_value='forward',
-    choices=list(NEEDED_BY),
-    description='Of the torques: forward, from dynamics_node through a forward controller; '
-    'trajectory, by a joint trajectory controller with feedforward in front of it; chained, '
-    'by one that is chained to the controller of robodyn_controllers.',
-)
-MODEL_LIBRARY = DeclareLaunchArgument(
-    'model_library',
-    default_value='',
-    description='Where chained: path of the shared library that robodyn export --shared made '
-    'of the arm; empty: it is exported now, which needs a C compiler.',
-)
-CONTROLLERS_FILE = DeclareLaunchArgument(
-    'controllers_file',
-    default_value='',
-    description='YAML of the controllers: the node commands in the order of its joints. It '
-    'may say $(var tf_prefix), and $(var model_library) where chained. Empty: that of '
-    'urdf/arm.urdf.xacro.',
-)
-STATE_TIMEOUT = DeclareLaunchArgument(
-    'state_timeout',
-    default_value='1.0',
-    description="The node's state_timeout, or that of feedforward [s]. Longer than on a "
-    'robot, and before that of a parameter file: a simulation keeps the machine busy, and '
-    'the watchdog counts real time.',
-)
+Step = Callable[[LaunchContext], 'list[LaunchDescriptionEntity]']
 GRAVITIES = 'allowed: three numbers, that of the world, as "0 0 -9.8"'
+
+
+def arguments(simulator: str, description: str, gravity: str) -> tuple[DeclareLaunchArgument, ...]:
+    """
+    Return the arguments of an arm in any simulator under ros2_control.
+
+    Parameters
+    ----------
+    simulator : str
+        Its name.
+    description : str
+        Which ``description_file`` it takes, as a sentence.
+    gravity : str
+        The gravity where none is given.
+    """
+    return (
+        DeclareLaunchArgument(
+            'way',
+            default_value='forward',
+            choices=list(NEEDED_BY),
+            description='Of the torques: forward, from dynamics_node through a forward '
+            'controller; trajectory, by a joint trajectory controller with feedforward in front '
+            'of it; chained, by one that is chained to the controller of robodyn_controllers.',
+        ),
+        DeclareLaunchArgument(
+            'model_library',
+            default_value='',
+            description='Where chained: path of the shared library that robodyn export --shared '
+            'made of the arm; empty: it is exported now, which needs a C compiler.',
+        ),
+        argument('description_file', default_value=ARM, description=description),
+        argument(
+            'controllers_file',
+            description='YAML of the controllers: the node commands in the order of its joints. '
+            'It may say $(var tf_prefix), and $(var model_library) where chained. Empty: that of '
+            'urdf/arm.urdf.xacro.',
+        ),
+        DeclareLaunchArgument(
+            'gravity',
+            default_value='',
+            description=f'Gravity, as "x y z" [m/s^2]; empty: {gravity}.',
+        ),
+        DeclareLaunchArgument(
+            'state_timeout',
+            default_value='1.0',
+            description="The node's state_timeout, or that of feedforward [s]. Longer than on a "
+            'robot, and before that of a parameter file: a simulation keeps the machine busy, and '
+            'the watchdog counts real time.',
+        ),
+        DeclareLaunchArgument(
+            'joint_damping',
+            default_value='',
+            description=f'Least viscous friction of the joints [N m s/rad], in {simulator} and '
+            'the model: for a URDF with unrealistically little. Empty: as in the file.',
+        ),
+        argument(
+            'controller_manager',
+            default_value='controller_manager',
+            description='Node name of the controller manager: where forward, the node monitors '
+            'the controller, and deactivates it when it stops; where trajectory, feedforward '
+            'holds the arm when the controller has become active; empty: they do not.',
+        ),
+        argument(
+            'use_sim_time',
+            default_value='true',
+            description=f'Use the time of {simulator} (use_sim_time); false is refused.',
+        ),
+    )
+
+
+def launch_description(
+    folder: Path,
+    arguments: Iterable[DeclareLaunchArgument],
+    description_arguments: Iterable[Any],
+    *steps: Step,
+) -> LaunchDescription:
+    """
+    Return what starts an arm in a simulator, and what computes its torques.
+
+    Parameters
+    ----------
+    folder : Path
+        Of the launch files.
+    arguments : iterable of DeclareLaunchArgument
+    description_arguments : iterable of substitutions
+        Appended to those of the robot's xacro.
+    steps : callable
+        Take the launch context and return actions: the check, what sets gravity, and what starts
+        the simulator.
+    """
+    check, set_gravity, simulated = (OpaqueFunction(function=step) for step in steps)
+
+    return LaunchDescription(
+        [
+            *arguments,
+            check,
+            OpaqueFunction(function=chosen),
+            set_gravity,
+            included(folder, 'controllers'),
+            argument('command_topic'),
+            OpaqueFunction(function=computing, args=[folder, description_arguments]),
+            simulated,
+        ]
+    )
+
+
+def computing(
+    context: LaunchContext, folder: Path, description_arguments: Iterable[Any]
+) -> list[LaunchDescriptionEntity]:
+    """Return the node that computes the torques, if any, and the robot's description."""
+    name = COMPUTED_BY[context.launch_configurations['way']]
+    own = [LaunchConfiguration('description_arguments', default=''), *description_arguments]
+    return [included(folder, name, description_arguments=own)]
+
+
+def checked(
+    context: LaunchContext, *, simulator: str, needed: Iterable[str]
+) -> list[LaunchDescriptionEntity]:
+    """Return nothing; refuse missing packages, and another time than the simulator's."""
+    values = context.launch_configurations
+    check_installed(simulator, needed, values['way'])
+    if (given := values['use_sim_time']) != 'true':
+        raise RuntimeError(
+            f'use_sim_time: {given}; allowed: true. The stamps of {simulator} are of its own '
+            "time, and by any other clock the arm's states are old"
+        )
+    return []
 
 
 def check_installed(simulator: str, needed: Iterable[str], way: str) -> None:
@@ -107,15 +205,6 @@ def check_installed(simulator: str, needed: Iterable[str], way: str) -> None:
         )
     if commands:
         raise RuntimeError(f'{simulator} needs more: {"; ".join(commands)}')
-
-
-def check_clock(simulator: str, use_sim_time: str) -> None:
-    """Refuse another time than the simulator's."""
-    if use_sim_time != 'true':
-        raise RuntimeError(
-            f'use_sim_time: {use_sim_time}; allowed: true. The stamps of {simulator} are of its '
-            "own time, and by any other clock the arm's states are old"
-        )
 
 
 def is_installed(package: str) -> bool:
@@ -138,8 +227,11 @@ def chosen(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         path = PathJoinSubstitution([FindPackageShare(package), 'config', name])
         result.append(SetLaunchConfiguration('controllers_file', path))
     if is_chained:
-        for name, default in CHAINED.items():
-            result.append(SetLaunchConfiguration(name, values.get(name, default)))
+        result += [
+            argument('controller', default_value='inverse_dynamics_controller'),
+            argument('trajectory_controller'),
+            argument('namespace'),
+        ]
         folder = tempfile.mkdtemp(prefix='robodyn_')
         result += [
             SetLaunchConfiguration('made_folder', folder),
@@ -191,7 +283,9 @@ def _named(joint: ElementTree.Element, end: str) -> str:
 
 
 def make_library(values: dict[str, str]) -> None:
-    """Export the shared library of the arm, where none was given, as robodyn export does."""
+    """Export the shared library of the arm, where chained to none, as robodyn export does."""
+    if 'made_library' not in values:
+        return
     try:
         model = RobotModel.from_urdf(
             values['urdf_file'],

@@ -46,7 +46,6 @@ from robodyn_ros.monitoring.live_server import LiveServer
 from robodyn_ros.report.watch_page import JOINT_NUMBERS, live_frame, residual_bands, watch_page
 from robodyn_ros.ros import command_line
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
-from robodyn_ros.ros.dynamics_states import DynamicsStateReader, ReportedState
 from robodyn_ros.ros.joint_states import LARGEST_SIZE
 from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
 from robodyn_ros.ros.plain_text import PlainlySpoken, plain
@@ -100,9 +99,6 @@ class WatchNode(PlainlySpoken, Node):
         self._model: RobotModel | None = None
         self._topics: dict[str, tuple[Subscription, Any]] = {}
         self._link = ''
-        self._reader = DynamicsStateReader()
-        self._told: tuple[bool, str, str] | None = None
-        self._words = b''  # as which it was told
         self._deviation = np.empty(0)  # of the external torques, (n,) [N m or N]
         self._tip: tuple[OfPosition, OfPosition] | None = None  # its pose and Jacobian
         self._description: Subscription | None = None
@@ -195,43 +191,29 @@ class WatchNode(PlainlySpoken, Node):
 
     def frame(self) -> bytes | None:
         """Return what the newest messages say, as the page reads it; None where no state came."""
-        content, contact = self._newest('dynamics_state'), self._newest('contact')
-        model, message = self._model, self._read(message_of, contact, Contact)
-        if message is not None:
-            self._link = '' if message.is_over else plain(message.link)[:_LONGEST_NAME]
-        state = self._read(self._reader.read, content)
+        state, contact = self._newest('dynamics_state'), self._newest('contact')
+        if contact is not None:
+            self._link = '' if contact.is_over else plain(contact.link)[:_LONGEST_NAME]
+        model = self._model
         if state is None or model is None:
             return None
-        if state.names != model.joint_names:
+        if tuple(state.joint_names) != model.joint_names:
             self.get_logger().warning(
                 'the node reports another arm than this page shows', throttle_duration_sec=5.0
             )
             return None
         unknown = np.full(model.n, np.nan).tobytes()
-        numbers = [state.numbers[name] or unknown for name in JOINT_NUMBERS]
+        numbers = [getattr(state, name).tobytes() or unknown for name in JOINT_NUMBERS]
         if any(len(each) != len(unknown) for each in numbers):
             return None
-        told = state.in_contact, self._link, state.mode
-        if told != self._told:
-            self._told = told
-            mode = plain(state.mode)[:_LONGEST_NAME]
-            words = {'contact': state.in_contact, 'link': self._link, 'mode': mode}
-            self._words = json.dumps(words).encode()
-        return live_frame(self._words, numbers, self._force(model, state))
+        mode = plain(state.mode)[:_LONGEST_NAME]
+        words = {'contact': state.in_contact, 'link': self._link, 'mode': mode}
+        return live_frame(json.dumps(words).encode(), numbers, self._force(model, state))
 
-    def _read(self, read: Any, content: bytes | None, *arguments: Any) -> Any:
-        """Return what a function reads of bytes; None: there are none, or it cannot."""
-        try:
-            return None if content is None else read(content, *arguments)
-        except MalformedData as error:
-            self.get_logger().warning(str(error), throttle_duration_sec=LOG_PERIOD)
-            return None
-
-    def _force(self, model: RobotModel, state: ReportedState) -> FloatArray:
+    def _force(self, model: RobotModel, state: DynamicsState) -> FloatArray:
         """Return the force on the tip in the base link's axes, (3,) [N]; NaN: it is not known."""
-        position, velocity, outside = (
-            np.frombuffer(state.numbers[name], '<f8')
-            for name in ('position', 'velocity', 'external_torque')
+        position, velocity, outside = map(
+            np.asarray, (state.position, state.velocity, state.external_torque)
         )
         if self._tip is None or not len(position) == len(velocity) == len(outside):
             return np.full(3, np.nan)
@@ -240,14 +222,20 @@ class WatchNode(PlainlySpoken, Node):
         wrench, _, _ = core.tip_wrench(pose, columns, _AT_TIP, outside, deviation)
         return pose[:3, :3] @ wrench[:3]
 
-    def _newest(self, name: str) -> bytes | None:
-        """Return the newest message of a topic, or None where none came since the last look."""
+    def _newest(self, name: str) -> Any:
+        """Return the newest message of a topic, or None: none came, or it cannot be read."""
         if name not in self._topics:
             return None
-        content = None
-        for newer in waiting_messages(*self._topics[name]):
+        content, (subscription, kind) = None, self._topics[name]
+        for newer in waiting_messages(subscription, kind):
             content = newer
-        return None if content is None or len(content) > LARGEST_SIZE else content
+        if content is None or len(content) > LARGEST_SIZE:
+            return None
+        try:
+            return message_of(content, kind)
+        except MalformedData as error:
+            self.get_logger().warning(str(error), throttle_duration_sec=LOG_PERIOD)
+            return None
 
 
 def run(args: Sequence[str] | None = None) -> int:

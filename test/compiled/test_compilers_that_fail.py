@@ -305,7 +305,7 @@ def test_output_that_is_no_module_of_ours_is_a_reason_and_not_kept(
 
 
 def test_code_that_crashes_is_not_kept(tmp_path, directory):
-    crash = (r'( tau\[0\] = )(.*);', r'\g<1>*(volatile double *)0;')
+    crash = (r'( out\[0\]\[0\] = )(.*);', r'\g<1>*(volatile double *)0;')
     code = (
         'import numpy as np, robodyn_ros as rd, sys\n'
         f'sys.path.insert(0, {str(Path(__file__).parents[1] / "support")!r})\n'

@@ -259,7 +259,7 @@ def test_a_library_that_computes_something_else_is_refused(right, wrong, tmp_pat
     def broken(*arguments):
         text = original(*arguments)
         if right not in text:
-            text, changed = re.subn(r'(tau\[0\] = )', r'\1 1e-3 + ', text, count=1)
+            text, changed = re.subn(r'( out\[0\]\[0\] = )', r'\1 1e-3 + ', text, count=1)
             assert changed
             return text
         return text.replace(right, wrong, 1)

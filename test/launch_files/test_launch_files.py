@@ -28,6 +28,7 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_ros.actions import Node
 from lxml import etree
 
+from robodyn_ros.model import STANDARD_GRAVITY
 from robodyn_ros.ros import simulated_arm
 from robodyn_ros.ros.simulated_arm import is_installed
 from robodyn_ros.ros_parameters import parameters_of as node_parameters
@@ -237,7 +238,7 @@ def test_gazebo_starts_the_node_and_then_the_controllers_of_each_way(
     awaited = nodes(entities)['spawner'] if way == 'chained' else entities[-1]
     (then,) = handler.event_handler.handle(ProcessExited(action=awaited, **EXITED), given)
     assert words(then).startswith(f'{controllers} --activate-as-group')
-    (entity,) = module.computing(context(**values))
+    (entity,) = simulated_arm.computing(context(**values), FOLDER, ())
     source = entity.launch_description_source
     source.get_launch_description(context())  # known from then on
     assert source.location.endswith(f'{node}.launch.py')
@@ -253,9 +254,7 @@ def set_gravity(**values):
 
 
 def test_world_of_this_package_has_the_gravity_of_the_nodes():
-    parameters = yaml.safe_load((ROOT / 'config' / 'dynamics_node.yaml').read_text())
-    (section,) = parameters.values()
-    assert set_gravity() == section['ros__parameters']['gravity'] == [0.0, 0.0, -9.81]
+    assert set_gravity() == list(STANDARD_GRAVITY) == [0.0, 0.0, -9.81]
 
 
 def test_gravity_is_that_of_the_world_whatever_names_it(tmp_path, monkeypatch):
@@ -507,10 +506,9 @@ def test_node_watches_the_controller_in_gazebo(given, manager):
 
 
 def test_gazebo_with_the_chained_controller_has_its_controllers_by_default(monkeypatch):
-    module = launch_file('gazebo')
     monkeypatch.setattr(simulated_arm, 'FindPackageShare', lambda package: f'/share/{package}')
     values = context(way='chained', controllers_file='', model_library='/arm.so')
-    for action in module.chosen(values):
+    for action in simulated_arm.chosen(values):
         action.visit(values)
     found = values.launch_configurations
     assert found['controllers_file'] == '/share/robodyn_controllers/config/controllers.yaml'
@@ -549,7 +547,7 @@ def chained_values(tmp_path, urdf, **changes):
     values.launch_configurations.update(
         {'controllers_file': '/c.yaml', 'tf_prefix': '', **changes}
     )
-    for action in launch_file('gazebo').chosen(values):
+    for action in simulated_arm.chosen(values):
         if isinstance(action, SetLaunchConfiguration):
             action.visit(values)
     values.launch_configurations['urdf_file'] = str(urdf)
@@ -591,7 +589,7 @@ def test_gazebo_makes_no_model_where_one_is_given(tmp_path):
 
 def test_gazebo_removes_at_shutdown_what_it_made_for_the_chained_controller():
     values = context(way='chained', controllers_file='/c.yaml', model_library='/arm.so')
-    actions = launch_file('gazebo').chosen(values)
+    actions = simulated_arm.chosen(values)
     (handler,) = (each for each in actions if isinstance(each, RegisterEventHandler))
     for action in actions:
         if isinstance(action, SetLaunchConfiguration):
@@ -654,12 +652,35 @@ def test_simulation_tells_rviz_where_the_links_are_on_request(tmp_path):
     assert set(started) == {'simulator_node', 'robot_state_publisher'}
 
 
-def test_each_parameter_of_the_simulated_drives_is_an_argument_with_its_words():
-    found = arguments('simulation')
-    drives = [each for each in node_parameters('simulator_node') if each.name.startswith('drive.')]
-    assert drives
-    for each in drives:
-        assert found[each.name.replace('.', '_')].description.startswith(each.description)
+@pytest.mark.parametrize(
+    'name, node, group',
+    [('simulation', 'simulator_node', 'drive.'), ('run_motion', 'motion_node', '')],
+)
+def test_each_parameter_is_an_argument_with_its_words(name, node, group):
+    found = {**arguments(name), 'urdf_file': None}
+    parameters = [each for each in node_parameters(node) if each.name.startswith(group)]
+    assert len(parameters) > 4
+    for each in parameters:
+        if (argument := found[each.name.replace('.', '_')]) is not None:
+            assert argument.description.startswith(each.description)
+
+
+def test_motion_is_run_as_its_node_does_where_nothing_else_is_given():
+    values = {
+        name: ''.join(getattr(part, 'text', '') for part in argument.default_value or ())
+        for name, argument in arguments('run_motion').items()
+    }
+    values |= {'motion_file': 'motion.csv', 'speed': '0.5'}
+    (node,) = launch_file('run_motion').motion(context(**values))
+    given = parameters_of(node)
+    assert given['speed'] == 0.5
+    for each in node_parameters('motion_node'):
+        if each.name in given and each.name not in ('speed', 'motion_file', 'urdf_file'):
+            value = given[each.name]
+            if isinstance(value, tuple):
+                value = yaml.safe_load(value[0].text) if each.kind == 'string' else value
+            assert value == each.default, each.name
+    assert given['confirm'] is False
 
 
 def test_drives_of_a_simulation_are_torque_sources_unless_told_otherwise(tmp_path):

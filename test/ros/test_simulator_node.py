@@ -26,7 +26,7 @@ from std_srvs.srv import Trigger  # noqa: E402
 from robodyn_interfaces.srv import GetPayload, SetPayload  # noqa: E402
 from robodyn_ros.errors import RobodynError  # noqa: E402
 from robodyn_ros.ros import conversions  # noqa: E402
-from robodyn_ros.ros.demo.node_process import NodeEnded, NodeProcess  # noqa: E402
+from robodyn_ros.ros.demo.node_process import DemoFailed, NodeProcess  # noqa: E402
 from robodyn_ros.ros.qos import LATCHED  # noqa: E402
 from robodyn_ros.ros.simulator_node import SimulatorNode  # noqa: E402
 
@@ -499,7 +499,7 @@ def wait(condition):
 def test_refusal_ends_the_simulator_with_code_1_and_a_signal_with_code_0(rig, tmp_path):
     with process(tmp_path, urdf_file='/no/such/file.urdf') as refused:
         wait(lambda: refused.exit_code is not None)
-    with pytest.raises(NodeEnded, match=r'ended with code 1(.|\n)*/no/such/file.urdf') as caught:
+    with pytest.raises(DemoFailed, match=r'ended with code 1(.|\n)*/no/such/file.urdf') as caught:
         refused.check()
     assert 'Traceback' not in str(caught.value)
     with process(tmp_path, urdf_file=str(rig.urdf)) as running:

@@ -25,7 +25,6 @@ from robodyn_ros import RobotModel, jacobian
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.report.watch_page import JOINT_NUMBERS, PARTS
 from robodyn_ros.ros.conversions import floats
-from robodyn_ros.ros.dynamics_states import DynamicsStateReader
 from robodyn_ros.ros.qos import LATCHED
 from robodyn_ros.ros.watch_node import WatchNode, run
 
@@ -245,22 +244,6 @@ def opening_a_browser(look):
 
     WatchNode.browsers = []
     return both
-
-
-def test_bytes_are_read_as_rclpy_reads_them():
-    generator, reader = np.random.default_rng(0), DynamicsStateReader()
-    for n in (0, 1, 2, 7, 2):
-        names = [f'joint{"x" * k}' for k in range(n)]
-        message = DynamicsState(joint_names=names, mode='m' * n, in_contact=n % 2 == 1)
-        for field, kind in message.get_fields_and_field_types().items():
-            if kind == 'sequence<double>' and generator.random() < 0.7:
-                setattr(message, field, floats(generator.normal(size=n)))
-        message.effort_limited = [True] * n
-        found = reader.read(serialize_message(message))
-        assert found.names == tuple(names)
-        assert (found.mode, found.in_contact) == (message.mode, message.in_contact)
-        for field, content in found.numbers.items():
-            assert content == getattr(message, field).tobytes()
 
 
 def test_the_description_comes_from_its_topic_where_no_file_is_named():

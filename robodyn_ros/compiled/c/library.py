@@ -22,6 +22,7 @@ from robodyn_ros.compiled.c.compiler import WANTED, c_compiler, compiler_version
 from robodyn_ros.compiled.c.source import (
     StraightLine,
     input_name,
+    kernel_head,
     loaded_function,
     straight_line,
 )
@@ -177,18 +178,8 @@ def _kernel(kernel: Kernel, has_wrench: bool, in_lanes: bool) -> list[str]:
     arguments = [x if x not in kernel.optional else f'{x}=None' for x in widths]
     arguments += ['out=None', *(['*', 'tip_wrench=None'] if with_wrench else [])]
     signature = f'{name}($self, {", ".join(arguments)})\\n--\\n\\n{KINDS[name].description}'
-    call = ', '.join(
-        [PARAMETERS, *(f'in[{k}]' for k in range(len(widths))), *(f'out[{r}]' for r in results)]
-    )
-    exists = f'return arm_{name}({call}) == 0' if kernel.pivots else f'arm_{name}({call})'
     return [
         loaded_function(kernel, in_lanes=True),
-        f'static int {name}_one('
-        f'const double *{PARAMETERS}, const double *const *in, double *const *out)',
-        '{',
-        f'    {exists};',
-        *([] if kernel.pivots else ['    return 1;']),
-        '}\n',
         *(_lanes(kernel, list(widths)) if in_lanes else []),
         f'static int {name}_many(const double *{PARAMETERS}, ptrdiff_t count,'
         ' const double *const *in, double *const *out)',
@@ -229,8 +220,7 @@ def _lanes(kernel: Kernel, names: list[str]) -> list[str]:
     """Return the function for LANES samples at once."""
     code, size = straight_line([*kernel.outputs, *kernel.pivots]), len(kernel.outputs)
     return [
-        f'static int {kernel.name}_lanes('
-        'const double *parameters, const double *const *in, double *const *out)',
+        kernel_head(kernel, 'lanes'),
         '{',
         *_lane_inputs(code, names, dict(kernel.inputs)),
         *_lane_angles(code),

@@ -38,27 +38,41 @@ static void inverse_dynamics(
   const double * const in[] = {q, qd, qdd};
   inverse_dynamics_many(load, rows, in, &tau);
 #else
-  for (int at = 0; at < rows * JOINTS; at += JOINTS)
-    arm_inverse_dynamics(load, q + at, qd + at, qdd + at, tau + at);
+  for (const double * const end = q + rows * JOINTS; q < end;
+       q += JOINTS, qd += JOINTS, qdd += JOINTS, tau += JOINTS) {
+    const double * const in[] = {q, qd, qdd};
+    inverse_dynamics_one(load, in, &tau);
+  }
 #endif
+}
+
+static void gravity_torque(const double * load, const double * q, double * tau)
+{
+  gravity_torque_one(load, &q, &tau);
+}
+
+static void mass_matrix(const double * load, const double * q, double * result)
+{
+  mass_matrix_one(load, &q, &result);
 }
 
 static void friction_torque(
   const double * qd, const double * direction, const double * rigid_torque, double * tau)
 {
-  arm_directed_friction_torque(NULL, qd, direction, rigid_torque, tau);
+  const double * const in[] = {qd, direction, rigid_torque};
+  directed_friction_torque_one(NULL, in, &tau);
 }
 
 static void forward_kinematics(int tip, const double * q, double * result)
 {
   (void)tip;
-  arm_forward_kinematics(NULL, q, result);
+  forward_kinematics_one(NULL, &q, &result);
 }
 
 static void jacobian(int tip, const double * q, double * result)
 {
   (void)tip;
-  arm_jacobian(NULL, q, result);
+  jacobian_one(NULL, &q, &result);
 }
 
 static int differs(const double * found, const double * expected, int size)
@@ -88,9 +102,9 @@ static int self_test(void)
     for (int k = 0; k < 2; k++) {
       inverse_dynamics(load[k], 1, q, qd, qdd, found);
       wrong += differs(found, torques[k] + i * JOINTS, JOINTS);
-      arm_gravity_torque(load[k], q, found);
+      gravity_torque(load[k], q, found);
       wrong += differs(found, gravities[k] + i * JOINTS, JOINTS);
-      arm_mass_matrix(load[k], q, found);
+      mass_matrix(load[k], q, found);
       wrong += differs(found, masses[k] + i * SQUARE, SQUARE);
     }
     friction_torque(qd, direction + i * (JOINTS + COUPLED), torque + i * JOINTS, found);
@@ -130,8 +144,8 @@ robodyn_model_v4(void)
     REACH,
     make_load,
     inverse_dynamics,
-    arm_gravity_torque,
-    arm_mass_matrix,
+    gravity_torque,
+    mass_matrix,
     friction_torque,
     forward_kinematics,
     jacobian,

@@ -8,7 +8,7 @@ All names are made here, from numbers: nothing that a robot description holds be
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from robodyn_ros.compiled.symbolic.expression import (
@@ -87,28 +87,51 @@ def straight_line(outputs: Sequence[Scalar]) -> StraightLine:
     )
 
 
-def kernel_signature(name: str, kernel: Kernel, first: str = '') -> str:
-    """Return the head of a kernel's function; names begin with the name given."""
+def kernel_signature(name: str, kernel: Kernel) -> str:
+    """Return the head of a kernel's function without run-time inputs; names begin with name."""
     arguments = [f'const double {input}[{width}]' for input, width in kernel.inputs]
     results = [f'double {result}[{size}]' for result, size in sized_results(kernel)]
     kind = 'int' if kernel.pivots else 'void'
-    return f'{kind} {name}_{kernel.name}({first}{", ".join([*arguments, *results])})'
+    return f'{kind} {name}_{kernel.name}({", ".join([*arguments, *results])})'
+
+
+def kernel_function(name: str, kernel: Kernel) -> str:
+    """Return a kernel without run-time inputs as a function; -1: a pivot is not positive."""
+    inputs = {input: input for input, _ in kernel.inputs}
+    lines, wrong = _body(kernel, inputs, [result for result, _ in kernel.results])
+    return '\n'.join(
+        [
+            kernel_signature(name, kernel),
+            '{',
+            *lines,
+            *([f'    return {wrong} ? -1 : 0;'] if wrong else []),
+            '}\n',
+        ]
+    )
 
 
 def loaded_function(kernel: Kernel, *, in_lanes: bool = False) -> str:
     """
-    Return a kernel as a function of run-time inputs, too, for its own file alone.
+    Return a kernel as a function ``..._one`` of run-time inputs, too, for its own file alone.
 
-    In lanes, sines and cosines are those of ``vectors.h``.
+    It returns 0 where a pivot is not positive. In lanes, sines and cosines are those of
+    ``vectors.h``.
     """
-    unread = '' if kernel.has_parameters else f'    (void){PARAMETERS};\n'
-    head = kernel_signature('arm', kernel, f'const double *{PARAMETERS}, ')
-    return f'static {head}\n{{\n{unread}{_body(kernel, in_lanes)}}}\n'
+    inputs = {input: f'in[{k}]' for k, (input, _) in enumerate(kernel.inputs)}
+    # Not by one pointer for each result: GCC 12 would not pair the stores of a long one, and a
+    # regressor of 30 joints take 1.17 times as long.
+    results = [f'out[{k}]' for k in range(len(kernel.results))]
+    lines, wrong = _body(kernel, {**inputs, PARAMETERS: PARAMETERS}, results, in_lanes)
+    returned = f'!({wrong})' if wrong else '1'
+    return '\n'.join([kernel_head(kernel, 'one'), '{', *lines, f'    return {returned};', '}\n'])
 
 
-def kernel_function(name: str, kernel: Kernel) -> str:
-    """Return a kernel without run-time inputs as a function."""
-    return f'{kernel_signature(name, kernel)}\n{{\n{_body(kernel)}}}\n'
+def kernel_head(kernel: Kernel, suffix: str) -> str:
+    """Return the head of one of a kernel's functions of run-time inputs."""
+    return (
+        f'static int {kernel.name}_{suffix}('
+        f'const double *{PARAMETERS}, const double *const *in, double *const *out)'
+    )
 
 
 def sized_results(kernel: Kernel) -> list[tuple[str, int]]:
@@ -116,15 +139,19 @@ def sized_results(kernel: Kernel) -> list[tuple[str, int]]:
     return [(result, size) for (result, _), size in zip(kernel.results, kernel.sizes)]
 
 
-def _body(kernel: Kernel, in_lanes: bool = False) -> str:
-    """Return the lines of a kernel's function."""
+def _body(
+    kernel: Kernel, inputs: Mapping[str, str], results: Sequence[str], in_lanes: bool = False
+) -> tuple[list[str], str]:
+    """Return the lines from inputs to results, and what is true where they do not exist."""
     code = straight_line([*kernel.outputs, *kernel.pivots])
     size = len(kernel.outputs)
-    places = [f'{result}[{k}]' for result, count in sized_results(kernel) for k in range(count)]
+    places = [
+        f'{result}[{k}]' for result, count in zip(results, kernel.sizes) for k in range(count)
+    ]
     read = {input for input, _ in code.inputs}
-    lines = [f'    (void){input};' for input, _ in kernel.inputs if input not in read]
+    lines = [f'    (void){inputs[input]};' for input in inputs if input not in read]
     lines += [
-        f'    const double {input_name(input, k)} = {input}[{k}];'
+        f'    const double {input_name(input, k)} = {inputs[input]}[{k}];'
         for input, k in sorted(code.inputs)
     ]
     lines += (
@@ -142,10 +169,7 @@ def _body(kernel: Kernel, in_lanes: bool = False) -> str:
             section = belongs
         lines.append(f'    const double {variable} = {text};')
     lines += [f'    {place} = {text};' for place, text in zip(places, code.outputs[:size])]
-    if kernel.pivots:
-        wrong = ' || '.join(f'{pivot} <= 0.0' for pivot in code.outputs[size:])
-        lines.append(f'    return {wrong} ? -1 : 0;')
-    return ''.join(f'{line}\n' for line in lines)
+    return lines, ' || '.join(f'{pivot} <= 0.0' for pivot in code.outputs[size:])
 
 
 def _angles(kernel: Kernel, code: StraightLine) -> list[str]:

@@ -7,14 +7,12 @@ import math
 from dataclasses import dataclass
 
 from robodyn_ros.compiled.symbolic.expression import (
-    INPUT,
     SCALAR_FUNCTIONS,
     Scalar,
     graph_of,
     live_nodes,
     operation_count,
 )
-from robodyn_ros.compiled.symbolic.run_time_inputs import PARAMETERS
 
 
 @dataclass(frozen=True)
@@ -48,13 +46,6 @@ class Kernel:
     def sizes(self) -> list[int]:
         """How many of the outputs each result takes."""
         return [math.prod(shape) for _, shape in self.results]
-
-    @property
-    def has_parameters(self) -> bool:
-        """Whether it reads run-time parameters."""
-        outputs = [*self.outputs, *self.pivots]
-        nodes = graph_of(outputs).nodes
-        return any(nodes[node][:2] == (INPUT, PARAMETERS) for node in live_nodes(outputs))
 
     @property
     def has_scalar_functions(self) -> bool:

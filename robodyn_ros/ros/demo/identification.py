@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from robodyn_ros.description.yaml import parsed_yaml
@@ -34,7 +33,8 @@ from robodyn_ros.identification import (
 )
 from robodyn_ros.identification.parameters import bare_base_parameters
 from robodyn_ros.identification.prediction import prediction_states
-from robodyn_ros.identification.rows import TrainingData, rows_of
+from robodyn_ros.identification.regression import Regression
+from robodyn_ros.identification.rows import Rows, TrainingData, rows_of
 from robodyn_ros.identification.urdf_output import identified_urdf
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions import table_as_csv
@@ -46,7 +46,10 @@ from robodyn_ros.ros.demo.runner import (
     Observer,
     Run,
     effort_limits,
+    kinds,
     present,
+    progress,
+    rms,
 )
 from robodyn_ros.simulation.sampled_arm import joint_loads, random_poses, sampled_arm
 from robodyn_ros.spatial import FloatArray, pseudo_inertia
@@ -124,7 +127,7 @@ def run_identification(arm: Arm, output: Path, *, seed: int = 1) -> dict[str, An
 
     Raises
     ------
-    DemoFailed, NodeEnded
+    DemoFailed
         A node ended, or the motion was not made.
     RobodynError
         The URDF cannot be used, or no motion was found.
@@ -135,14 +138,8 @@ def run_identification(arm: Arm, output: Path, *, seed: int = 1) -> dict[str, An
     true = sampled_arm(model, seed)
     true_urdf = output / 'true.urdf'
     true_urdf.write_bytes(identified_urdf(true, arm.urdf))
-    columns = (TextColumn('{task.description:<44}'), BarColumn(), TimeElapsedColumn())
     begin = time.monotonic()
-    with Progress(*columns, console=console) as progress:
-        bar = progress.add_task('', total=6.0)
-
-        def step(done: float, what: str) -> None:
-            progress.update(bar, completed=done, description=what)
-
+    with progress(console, 6.0) as step:
         motion = excitation(
             model,
             DURATION,
@@ -182,7 +179,6 @@ def run_identification(arm: Arm, output: Path, *, seed: int = 1) -> dict[str, An
         after = rig.recorded(
             'after', new, lambda part: step(5 + part, 'new motion, as identified'), identified
         )
-        step(6.0, 'done')
     results = Results(
         robot=model.name or arm.urdf.stem,
         model=model,
@@ -326,23 +322,18 @@ class LeastSquares:
     def fitted(cls, model: RobotModel, recording: Recording) -> LeastSquares:
         """Return the fit to all rows of a recording in which joints move."""
         columns = bare_base_parameters(model).columns
-        rows, efforts = [], []
-        for each in TrainingData.of(model, [recording]).rows(model, np.ones(model.n)):
-            wide = _wide(each.inertial[..., columns], each.drive(DriveTerms()))
-            rows.append(wide[each.used])
-            efforts.append(each.effort[each.used])
-        solution = np.linalg.lstsq(np.concatenate(rows), np.concatenate(efforts), rcond=None)[0]
-        return cls(columns, solution)
+        rows = TrainingData.of(model, [recording]).rows(model, np.ones(model.n))
+        factor, target = _regression(rows, columns).reduced(np.ones(model.n))
+        return cls(columns, np.asarray(np.linalg.lstsq(factor, target, rcond=None)[0], float))
 
     def relative_error(self, model: RobotModel, recording: Recording, cutoff: float) -> float:
         """Return |predicted - measured| / |measured| on a recording, both low-passed."""
-        squares = np.zeros(2)
-        for states in prediction_states(recording, cutoff)[0]:
-            each = rows_of(model, states, np.ones(model.n))
-            wide = _wide(each.inertial[..., self.columns], each.drive(DriveTerms()))
-            error = wide @ self.values - each.effort
-            squares += (error**2).sum(), (each.effort**2).sum()
-        return float(np.sqrt(squares[0] / squares[1]))
+        states = prediction_states(recording, cutoff)[0]
+        rows = [rows_of(model, each, np.ones(model.n)) for each in states]
+        regression = _regression(rows, self.columns, every=True)
+        base, drive = np.split(self.values, [len(self.columns)])
+        residual = regression.residual(base, drive.reshape(model.n, -1))
+        return float(np.linalg.norm(residual) / np.linalg.norm(regression.effort))
 
     def bodies(self, model: RobotModel) -> RobotModel:
         """Return the model with these base parameters; its links are none that can exist."""
@@ -351,12 +342,13 @@ class LeastSquares:
         return model.with_inertial_parameters(parameters)
 
 
-def _wide(base: FloatArray, drive: FloatArray) -> FloatArray:
-    """Return rows (K, n, count + 4 n): a joint's drive columns stand at its own place."""
-    count, n, terms = drive.shape
-    placed = np.zeros((count, n, n, terms))
-    placed[:, np.arange(n), np.arange(n)] = drive
-    return np.concatenate([base, placed.reshape(count, n, n * terms)], axis=-1)
+def _regression(rows: list[Rows], columns: Sequence[int], *, every: bool = False) -> Regression:
+    """Return all rows, of weight one where they are used, or every one."""
+    parts = (
+        (each.inertial[..., columns], each.drive(DriveTerms()), each.effort, each.used | every)
+        for each in rows
+    )
+    return Regression(*(np.concatenate(part).astype(float) for part in zip(*parts)))
 
 
 def tracking_error(results: Results, recording: Recording, start: float) -> FloatArray:
@@ -409,25 +401,16 @@ def summary(results: Results) -> dict[str, Any]:
         'impossible_bodies_after': impossible_bodies(results.found.model),
         'impossible_bodies_least_squares': impossible_bodies(fitted),
     }
-    for unit, joints in kinds(results.model).items():
+    for unit, joints in kinds(results.model.dh.prismatic).items():
         for name, recording, start in (
             ('before', results.before, results.starts[0]),
             ('after', results.after, results.starts[1]),
         ):
             error = tracking_error(results, recording, start)[:, joints]
-            value = float(np.sqrt((error**2).mean())) if joints.any() else None
-            numbers[f'tracking_rms_{name}_{unit}'] = value
+            numbers[f'tracking_rms_{name}_{unit}'] = rms(error)
     numbers['friction'] = str(results.found.terms)
     numbers['seconds'] = results.seconds
     return numbers
-
-
-def kinds(model: RobotModel) -> dict[str, np.ndarray]:
-    """Return which joints have positions in which unit; radians always."""
-    units = {'rad': ~model.dh.prismatic}
-    if model.dh.prismatic.any():
-        units['m'] = model.dh.prismatic
-    return units
 
 
 def tables(results: Results, numbers: Mapping[str, Any]) -> list[Table]:
@@ -442,7 +425,7 @@ def tables(results: Results, numbers: Mapping[str, Any]) -> list[Table]:
         numbers[f'impossible_bodies_{name}'] for name in ('before', 'least_squares', 'after')
     )
     table.add_row('links no body can be', *(f'{count} of {results.model.n}' for count in counts))
-    for unit in kinds(results.model):
+    for unit in kinds(results.model.dh.prismatic):
         before, after = (numbers[f'tracking_rms_{name}_{unit}'] for name in ('before', 'after'))
         if before is not None:
             table.add_row('tracking, RMS', f'{before:.2e} {unit}', '', f'{after:.2e} {unit}')
@@ -453,6 +436,7 @@ def tables(results: Results, numbers: Mapping[str, Any]) -> list[Table]:
 def save_plot(results: Results, path: Path) -> None:
     """Draw the torque of the joint that the URDF errs most about, and the tracking errors."""
     prediction = results.found.predict(results.before)
+    of_urdf = results.found.effort_before(results.model, results.before)
     errors = results.found.errors[-1]
     joint = int(np.argmax(errors.urdf / np.maximum(errors.torque, 1e-12)))
     time = prediction.time - results.starts[0]
@@ -462,7 +446,7 @@ def save_plot(results: Results, path: Path) -> None:
         left, right = figure.subplots(1, 2)
         measured = prediction.measured[:, joint]
         left.plot(time, measured, color=Paper.TEXT, linewidth=1.6, label='measured')
-        left.plot(time, _of_urdf(results, joint), color=_URDF, linewidth=1.2, label='URDF')
+        left.plot(time, of_urdf[:, joint], color=_URDF, linewidth=1.2, label='URDF')
         effort = prediction.effort[:, joint]
         left.plot(time, effort, color=_FOUND, linewidth=1.2, label='identified')
         left.set_ylabel(f'torque of q{joint + 1} [{unit}]')
@@ -488,17 +472,3 @@ def save_plot(results: Results, path: Path) -> None:
         )
 
     save_picture(draw, path, 12, 5.5, dpi=140)
-
-
-def _of_urdf(results: Results, joint: int) -> FloatArray:
-    """Return the URDF's torque of a joint at the times of a prediction."""
-    columns = []
-    for states in prediction_states(results.before, results.found.cutoff)[0]:
-        rows = rows_of(results.model, states, np.ones(results.model.n))
-        columns.append(rows.inertial @ results.model.inertial_parameters.ravel())
-    rigid = np.concatenate(columns)[:, joint]
-    times = results.found.predict(results.before).time
-    own = np.concatenate(
-        [s.row_time for s in prediction_states(results.before, results.found.cutoff)[0]]
-    )
-    return np.interp(times, own, rigid)

@@ -20,8 +20,8 @@ _SHOWN_LINES = 15
 _PR_SET_PDEATHSIG = 1
 
 
-class NodeEnded(Exception):
-    """A node ended by itself; the message shows the end of its log."""
+class DemoFailed(Exception):
+    """The demonstration could not be carried through; the message says where and why."""
 
 
 class NodeProcess:
@@ -95,10 +95,10 @@ class NodeProcess:
         return self._process.poll()
 
     def check(self) -> None:
-        """Raise NodeEnded if the process is no longer there."""
+        """Raise DemoFailed if the process is no longer there."""
         code = self._process.poll()
         if code is not None:
-            raise NodeEnded(f'{self.name} ended with code {code}.\n{self.last_lines()}')
+            raise DemoFailed(f'{self.name} ended with code {code}.\n{self.last_lines()}')
 
     def last_lines(self) -> str:
         """Return the end of the log, and where all of it is."""

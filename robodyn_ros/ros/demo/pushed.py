@@ -53,7 +53,7 @@ def run_pushed(
 
     Raises
     ------
-    NodeEnded, DemoFailed
+    DemoFailed
         A node ended, or time did not go on.
     """
     logs = Path(tempfile.mkdtemp(prefix='robodyn_simulated_'))

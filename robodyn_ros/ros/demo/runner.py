@@ -12,8 +12,8 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, files
 from pathlib import Path
@@ -26,14 +26,14 @@ from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.node import Node
 from rclpy.signals import SignalHandlerOptions
-from rclpy.task import Future
 from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from std_srvs.srv import Trigger
 
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions.point_to_point import known_effort_limits
-from robodyn_ros.ros.demo.node_process import NodeProcess
+from robodyn_ros.ros.demo.node_process import DemoFailed, NodeProcess
 from robodyn_ros.ros.lockstep import IN_LOCKSTEP
 from robodyn_ros.ros.qos import RELIABLE
 from robodyn_ros.spatial import FloatArray
@@ -45,10 +45,6 @@ _POLLING = 0.1  # [s]
 # Clock and diagnostics, too, are in the run's namespace: nothing of another run, or of a robot on
 # the same network, is taken for ours.
 _REMAPPINGS = {'/clock': 'clock', '/diagnostics': 'diagnostics'}
-
-
-class DemoFailed(Exception):
-    """The demonstration could not be carried through; the message says where and why."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +118,27 @@ def present(
     for table in tables:
         console.print(table)
     console.print(words, highlight=False)
+
+
+@contextmanager
+def progress(console: Console, total: float) -> Iterator[Callable[[float, str], None]]:
+    """Show a bar, and yield what moves it: it takes how much is done, and what is done now."""
+    columns = (TextColumn('{task.description:<44}'), BarColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task('', total=total)
+        yield lambda done, what: bar.update(task, completed=done, description=what)
+        bar.update(task, completed=total, description='done')
+
+
+def kinds(prismatic: np.ndarray) -> dict[str, np.ndarray]:
+    """Return which joints (n,) have positions in which unit; radians always, metres if any."""
+    units = {'rad': ~prismatic}
+    return {**units, 'm': prismatic} if prismatic.any() else units
+
+
+def rms(error: FloatArray) -> float | None:
+    """Return the root of the mean square over all samples and joints; None: no joint."""
+    return float(np.sqrt(np.mean(error**2))) if error.size else None
 
 
 class Observer(Node):
@@ -274,7 +291,7 @@ class Run:
 
         Raises
         ------
-        NodeEnded, DemoFailed
+        DemoFailed
         """
         newest, heard = self.observer.time, time.monotonic()
         looked = heard
@@ -296,12 +313,7 @@ class Run:
                     f'{newest:.3f} s.\n{logs}'
                 )
 
-    def answer(self, future: Future) -> Any:
-        """Return what a service answers."""
-        self.wait(future.done)
-        return future.result()
-
     def let_go(self) -> None:
         """Take the arm off its brakes: simulated time goes on from here."""
         self.wait(self.observer.release.service_is_ready)
-        self.answer(self.observer.release.call_async(Trigger.Request()))
+        self.wait(self.observer.release.call_async(Trigger.Request()).done)

@@ -10,18 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import rclpy
 from numpy.typing import NDArray
-from rclpy.parameter import Parameter
-from rclpy.parameter_client import AsyncParameterClient
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from sensor_msgs.msg import JointState
 from trajectory_msgs.msg import JointTrajectory
@@ -44,7 +40,10 @@ from robodyn_ros.ros.demo.runner import (
     Observer,
     Run,
     effort_limits,
+    kinds,
     present,
+    progress,
+    rms,
 )
 from robodyn_ros.ros.qos import RECORDING
 from robodyn_ros.spatial import FloatArray
@@ -73,7 +72,6 @@ _TRACKING = {
 _SMALLEST_FRACTION = 0.1
 _SMALLEST_SHOWN = 1e-3
 _SMALLEST_DRAWN = 1e-6  # [mrad or mm]
-_LINE = 0.055  # height of a line of a label, with some room, in heights of the axes
 
 
 @dataclass(frozen=True)
@@ -82,14 +80,13 @@ class Law:
 
     terms: tuple[str, ...]
     label: str
-    short: str
     color: str
 
 
 LAWS = {
-    'pd': Law((), 'PD alone', 'PD', '#d55e00'),
-    'pd_gravity': Law(('gravity',), 'PD + gravity', 'PD + gravity', '#e69f00'),
-    'computed_torque': Law(_ALL_TERMS, 'computed torque', 'computed\ntorque', '#0072b2'),
+    'pd': Law((), 'PD alone', '#d55e00'),
+    'pd_gravity': Law(('gravity',), 'PD + gravity', '#e69f00'),
+    'computed_torque': Law(_ALL_TERMS, 'computed torque', '#0072b2'),
 }
 
 
@@ -157,7 +154,7 @@ def run_demo(arm: Arm, output: Path, *, hold_time: float = 10.0) -> dict[str, An
 
     Raises
     ------
-    DemoFailed, NodeEnded
+    DemoFailed
         A node ended, fell silent, or did not follow the motion.
     RobodynError
         The URDF cannot be used.
@@ -174,23 +171,12 @@ def run_demo(arm: Arm, output: Path, *, hold_time: float = 10.0) -> dict[str, An
         )
     logs = output / 'log'
     logs.mkdir(parents=True, exist_ok=True)
-    columns = (
-        TextColumn('{task.description:<32}'),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=console) as progress:
-        motion_time = _LEAD_TIME + motion.duration
-        total = hold_time + len(LAWS) * motion_time
-        bar = progress.add_task('', total=total)
+    motion_time = _LEAD_TIME + motion.duration
+    with progress(console, hold_time + len(LAWS) * motion_time) as show:
 
         def recorded(name: str, label: str, begin: float, **options: Any) -> Recording:
-            def show(time: float) -> None:
-                progress.update(bar, completed=begin + time)
-
-            progress.update(bar, description=label)
-            with Run(name, logs, show) as run:
+            show(begin, label)
+            with Run(name, logs, lambda time: show(begin + time, label)) as run:
                 return _recorded(run, arm, motion, limits, **options)
 
         hold = recorded('hold', 'gravity compensation holds', 0.0, hold_time=hold_time)
@@ -198,7 +184,6 @@ def run_demo(arm: Arm, output: Path, *, hold_time: float = 10.0) -> dict[str, An
             name: recorded(name, f'motion: {law.label}', hold_time + k * motion_time, law=law)
             for k, (name, law) in enumerate(LAWS.items())
         }
-        progress.update(bar, description='done', completed=total)
     results = Results(
         robot=arm.urdf.stem,
         joint_names=tuple(model.joint_names),
@@ -227,10 +212,12 @@ def _recorded(
     """
     Let both nodes hold the arm or track the motion, and return what the arm did.
 
-    Without a law the arm is held for ``hold_time`` [s]. Otherwise the motion is sent, and the
-    terms that the law lacks are switched off, before the arm is let go.
+    Without a law the arm is held for ``hold_time`` [s]. Otherwise the motion is sent before the
+    arm is let go.
     """
-    mode = {'mode': 'gravity_compensation'} if law is None else _TRACKING
+    mode: dict[str, Any] = {'mode': 'gravity_compensation'}
+    if law is not None:
+        mode = {**_TRACKING, **{f'terms.{term}': term in law.terms for term in _ALL_TERMS}}
     recorder = run.observe(_Recorder, _TIME_STEP)
     node = run.start_arm(arm.parameters, {**arm.parameters, **limits, **mode}, motion.start)
     run.wait(lambda: recorder.is_answered)
@@ -242,7 +229,6 @@ def _recorded(
         run.wait(lambda: recorder.is_followed or bool(recorder.refusal))
         if recorder.refusal:
             raise DemoFailed(f'The dynamics node refused the motion: {recorder.refusal}')
-        _switch_terms(run, recorder, law.terms)
     run.let_go()
     run.wait(lambda: recorder.time >= start + duration, SILENCE_TIMEOUT)
     if law is not None:
@@ -250,18 +236,6 @@ def _recorded(
     steps = recorder.steps_by(start + duration)
     run.wait(lambda: recorder.counts.get('steps', 0) >= steps, _REPORT_TIMEOUT)
     return recorder.recording(start, duration)
-
-
-def _switch_terms(run: Run, recorder: _Recorder, terms: tuple[str, ...]) -> None:
-    """Have the dynamics node command these terms of the model's torque, and no other."""
-    client = AsyncParameterClient(recorder, 'dynamics_node')
-    run.wait(client.services_are_ready)
-    answer = client.set_parameters(
-        [Parameter(f'terms.{term}', value=term in terms) for term in _ALL_TERMS]
-    )
-    for result in run.answer(answer).results:
-        if not result.successful:
-            raise DemoFailed(f'The dynamics node does not switch its terms: {result.reason}')
 
 
 def _check_reference(
@@ -358,21 +332,15 @@ class _Recorder(Observer):
             self.refusal = values['last_rejection']
 
 
-def hold_drift(results: Results) -> FloatArray:
-    """Return how far each joint went from where it began (n,) [rad or m] while gravity is held."""
-    position = results.hold.position
-    return np.max(np.abs(position - position[0]), axis=0)
-
-
 def tracking_error(results: Results, law: str) -> FloatArray:
     """Return desired minus measured position (N, n) [rad or m] over the motion."""
     recording = results.tracking[law]
     return results.motion.position(recording.time) - recording.position
 
 
-def rms(error: FloatArray) -> float:
-    """Return the root of the mean square over all samples and joints."""
-    return float(np.sqrt(np.mean(error**2)))
+def peak(error: FloatArray) -> float | None:
+    """Return the largest size over all samples and joints; None: no joint."""
+    return float(np.max(np.abs(error))) if error.size else None
 
 
 def moved_joints(results: Results, law: str) -> BoolArray:
@@ -393,19 +361,13 @@ def summary(results: Results) -> dict[str, Any]:
     with prismatic joints has the same keys again in ``_m`` for those.
     """
     numbers: dict[str, Any] = {}
-    kinds = {'rad': ~results.prismatic}
-    if results.prismatic.any():
-        kinds['m'] = results.prismatic
-    for unit, joints in kinds.items():
-        present = bool(joints.any())
-        drift = hold_drift(results)[joints]
-        numbers[f'hold_drift_{unit}'] = float(np.max(drift)) if present else None
+    away = results.hold.position - results.hold.position[0]
+    for unit, joints in kinds(results.prismatic).items():
+        numbers[f'hold_drift_{unit}'] = peak(away[:, joints])
         for law in LAWS:
             error = tracking_error(results, law)[:, joints]
-            numbers[f'tracking_rms_{law}_{unit}'] = rms(error) if present else None
-            numbers[f'tracking_peak_{law}_{unit}'] = (
-                float(np.max(np.abs(error))) if present else None
-            )
+            numbers[f'tracking_rms_{law}_{unit}'] = rms(error)
+            numbers[f'tracking_peak_{law}_{unit}'] = peak(error)
     recordings = [results.hold, *results.tracking.values()]
     numbers['commands'] = sum(recording.commands for recording in recordings)
     numbers['missed_cycles'] = sum(recording.missed_cycles for recording in recordings)
@@ -451,7 +413,8 @@ def save_plot(results: Results, path: Path) -> None:
     unit, joints = 'rad', ~results.prismatic
     if not joints.any():
         unit, joints = ('m', results.prismatic)
-    joint = _worst_joint(results, joints)
+    error = np.max(np.abs(tracking_error(results, 'pd')), axis=0)
+    joint = int(np.argmax(np.where(joints, error, -1.0)))
 
     def draw(figure: Figure) -> None:
         left, right = figure.subplots(1, 2, gridspec_kw={'width_ratios': (1, 1.2)})
@@ -472,13 +435,15 @@ def save_plot(results: Results, path: Path) -> None:
 
 def _headline(results: Results, unit: str) -> str:
     numbers = summary(results)
-    error = {law: numbers[f'tracking_rms_{law}_{unit}'] for law in LAWS}
+    by_gravity, by_all = (
+        numbers[f'tracking_rms_{law}_{unit}'] for law in ('pd_gravity', 'computed_torque')
+    )
     moved = moved_joints(results, 'pd_gravity')
     if not moved.all() and moved_joints(results, 'computed_torque').all():
         return f'PD + gravity {_moves(moved)}, computed torque all'
-    if not error['computed_torque']:
+    if not by_all:
         return 'Computed torque tracks without error'
-    gain = error['pd_gravity'] / error['computed_torque']
+    gain = by_gravity / by_all
     return f'Computed torque tracks {_plain(gain, 2)}× closer than PD + gravity'
 
 
@@ -493,11 +458,6 @@ def _plain(value: float, digits: int = 3) -> str:
     if 0 < value < _SMALLEST_SHOWN:
         return f'< {_SMALLEST_SHOWN:g}'
     return str(np.format_float_positional(float(f'{value:.{digits}g}'), trim='-'))
-
-
-def _worst_joint(results: Results, joints: BoolArray) -> int:
-    error = np.max(np.abs(tracking_error(results, 'pd')), axis=0)
-    return int(np.argmax(np.where(joints, error, -1.0)))
 
 
 def _draw_motion(axes: Any, results: Results, joint: int) -> None:
@@ -522,51 +482,24 @@ def _draw_motion(axes: Any, results: Results, joint: int) -> None:
 
 
 def _draw_errors(axes: Any, results: Results, joints: BoolArray, unit: str) -> None:
-    """Draw the joints' RMS error over time, each curve with its name and its RMS beside it."""
+    """Draw the joints' RMS error over time, and say what it is over all of it."""
     shown = 'mrad' if unit == 'rad' else 'mm'
-    errors = [1e3 * tracking_error(results, name)[:, joints] for name in LAWS]
-    centers = [max(rms(error), _SMALLEST_DRAWN) for error in errors]
-    least, labels = min(centers) / 20, []
-    for (name, law), error in zip(LAWS.items(), errors, strict=True):
-        over_joints = np.sqrt(np.mean(error**2, axis=1))
+    errors = {name: 1e3 * tracking_error(results, name)[:, joints] for name in LAWS}
+    least = min(max(rms(error) or 0.0, _SMALLEST_DRAWN) for error in errors.values()) / 20
+    for name, law in LAWS.items():
+        error, moved = errors[name], moved_joints(results, name)
         axes.semilogy(
             results.tracking[name].time,
-            np.maximum(over_joints, least),
+            np.maximum(np.sqrt(np.mean(error**2, axis=1)), least),
             color=law.color,
             linewidth=2.4,
+            label=f'{law.label}: RMS {_plain(rms(error) or 0.0)} {shown}'
+            + ('' if moved.all() else f', {_moves(moved)}'),
         )
-        moved = moved_joints(results, name)
-        lines = [law.short, f'RMS {_plain(rms(error))} {shown}']
-        if not moved.all():
-            lines.insert(1, _moves(moved).removesuffix(' joints'))
-        labels.append('\n'.join(lines))
     axes.set_ylim(bottom=least)
     axes.yaxis.set_major_formatter('{x:g}')
+    axes.legend(fontsize=12, loc='upper left', bbox_to_anchor=(0.0, -0.13))
     _style(axes, f'Error, RMS over the joints [{shown}]')
-    to_axes = axes.transScale + axes.transLimits
-    places = [float(to_axes.transform((0.0, error))[1]) for error in centers]
-    heights = [_LINE * (label.count('\n') + 1) for label in labels]
-    for law, label, center in zip(LAWS.values(), labels, kept_apart(places, heights)):
-        axes.text(
-            1.02,
-            center,
-            label,
-            color=law.color,
-            fontsize=13,
-            fontweight='bold',
-            va='center',
-            transform=axes.transAxes,
-        )
-
-
-def kept_apart(centers: Sequence[float], heights: Sequence[float]) -> list[float]:
-    """Return centres near those given, in their order, at which nothing of a height overlaps."""
-    order = sorted(range(len(centers)), key=lambda k: (-centers[k], k))
-    placed = list(centers)
-    for above, below in pairwise(order):
-        room = (heights[above] + heights[below]) / 2
-        placed[below] = min(placed[below], placed[above] - room)
-    return placed
 
 
 def _style(axes: Any, title: str) -> None:

@@ -22,7 +22,6 @@ from robodyn_ros.ros.demo.tracking import (
     LAWS,
     Recording,
     Results,
-    kept_apart,
     moved_joints,
     save_plot,
     summary,
@@ -179,11 +178,6 @@ def test_a_law_under_which_the_arm_stands_still_is_said_to_move_no_joint(tmp_pat
     words = (tmp_path / 'tracking.svg').read_text()
     assert 'PD + gravity moves 1 of 2 joints, computed torque all' in words
     assert 'closer' not in words
-
-
-def test_labels_of_curves_do_not_overlap():
-    assert kept_apart([0.9, 0.9, 0.1], [0.1, 0.1, 0.2]) == pytest.approx([0.9, 0.8, 0.1])
-    assert kept_apart([0.5, 0.52, 0.48], [0.1, 0.2, 0.1]) == pytest.approx([0.37, 0.52, 0.27])
 
 
 @pytest.mark.repeats(check=1)

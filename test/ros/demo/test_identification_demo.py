@@ -14,7 +14,7 @@ from robodyn_ros import RobotModel, gravity_torque
 from robodyn_ros.identification import Identification, Recording
 from robodyn_ros.identification.exciting_motion import search
 from robodyn_ros.motions import MotionSamples
-from robodyn_ros.ros.demo import identification
+from robodyn_ros.ros.demo import identification, runner
 from robodyn_ros.ros.demo.identification import LeastSquares, gravity_error, impossible_bodies
 from robodyn_ros.ros.demo.runner import Arm
 from robodyn_ros.simulation.sampled_arm import random_poses, sampled_arm
@@ -95,7 +95,7 @@ def test_the_loop_identifies_by_one_motion_and_is_judged_by_another(tmp_path, mo
         bar.append(completed)
 
     monkeypatch.setattr(identification._Rig, 'recorded', run)
-    monkeypatch.setattr(identification.Progress, 'update', update)
+    monkeypatch.setattr(runner.Progress, 'update', update)
     limit = '<limit lower="-2" upper="2" velocity="2" effort="0"/>'
     urdf = two_link_urdf().replace('type="continuous">', f'type="revolute">{limit}')
     (tmp_path / 'arm.urdf').write_text(urdf.replace('xyz="0 0 1"', 'xyz="0 1 0"'))
