@@ -11,9 +11,16 @@ from typing import Any, Literal
 import click
 import numpy as np
 
-from robodyn_ros.commands.demonstration import needing_ros
 from robodyn_ros.commands.motion import rows_of
-from robodyn_ros.commands.options import Answer, OutputFile, Positive, Refused, command, written
+from robodyn_ros.commands.options import (
+    NEEDS_ROS,
+    Answer,
+    OutputFile,
+    Positive,
+    Refused,
+    command,
+    written,
+)
 from robodyn_ros.control.motion_file import is_trajectory_file, trajectory_of_file
 from robodyn_ros.motions import table_as_csv
 from robodyn_ros.motions.trajectory_yaml import TrajectoryRows
@@ -27,8 +34,10 @@ _TO_POSITIONS, _TO_A_MOTION = 3.0, 0.5  # on the way [s], where nobody says how 
 @contextmanager
 def _client(node: str, timeout: float) -> Iterator[Any]:
     """Yield a client of a node; what the node refuses ends the command with its sentence."""
-    with needing_ros():
+    try:
         from robodyn_ros.ros.node_client import NodeClient, Refusal
+    except ImportError as error:
+        raise Refused(f'{error}. {NEEDS_ROS}') from error
     try:
         with NodeClient(node, timeout) as client:
             yield client
