@@ -57,15 +57,16 @@ def set_(
     payload: float | None = None,
     center: tuple[float, float, float] = (0.0, 0.0, 0.0),
     link: str = '',
+    gravity: tuple[float, float, float] | None = None,
     enable: Literal['true', 'false'] | None = None,
     node: str = 'dynamics_node',
     timeout: Positive = 20.0,
 ) -> Answer:
     """
-    Change a running node: its parameters, its payload, whether it commands.
+    Change a running node: its parameters, its load, whether it commands.
 
     PARAMETERS are NAME=VALUE, the value in YAML as for ``ros2 param set``: all are taken, or none.
-    One of them, --payload or --enable. Exit code 2: it was refused, and why is said.
+    One of them, --payload, --gravity or --enable. Exit code 2: it was refused, and why is said.
 
     Parameters
     ----------
@@ -76,15 +77,19 @@ def set_(
         Of the payload's mass [m], in the link's axes.
     link :
         That carries the payload; not given: the tip's.
+    gravity : X Y Z
+        From now on [m/s²], in the base link's axes: of a base that has been tilted.
     enable :
         Whether it commands, also after a fault.
     """
-    if sum(map(bool, (parameters, payload is not None, enable))) != 1:
-        raise click.UsageError('NAME=VALUE, --payload or --enable: one of them')
+    if sum((bool(parameters), payload is not None, gravity is not None, bool(enable))) != 1:
+        raise click.UsageError('NAME=VALUE, --payload, --gravity or --enable: one of them')
     texts = dict(_pair(each) for each in parameters)
     with _client(node, timeout) as client:
         if payload is not None:
             words = client.carry(Payload(payload, center, link=link or None))
+        elif gravity is not None:
+            words = client.set_gravity(gravity)
         elif enable:
             words = client.enable(enable == 'true')
         else:

@@ -9,7 +9,7 @@ and why.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -19,7 +19,7 @@ import numpy as np
 import rclpy
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import Point, PoseStamped, Quaternion
+from geometry_msgs.msg import Point, PoseStamped, Quaternion, Vector3
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParametersAtomically
 from rclpy.duration import Duration
@@ -30,7 +30,7 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_interfaces.msg import DynamicsState
-from robodyn_interfaces.srv import SetPayload
+from robodyn_interfaces.srv import SetGravity, SetPayload
 from robodyn_ros.description.yaml import parsed_yaml
 from robodyn_ros.errors import NoSuchName, NotReady, Phrase
 from robodyn_ros.model import Payload
@@ -160,6 +160,12 @@ class NodeClient:
         """Set a payload; return what the node says that it carries, or raise Refusal."""
         request = SetPayload.Request(payload=payload_message(payload))
         return self._done(SetPayload, 'set_payload', request)
+
+    def set_gravity(self, gravity: Sequence[float]) -> str:
+        """Set gravity in the base link's axes [m/s²]; return the answer, or raise Refusal."""
+        request = SetGravity.Request()
+        request.gravity.vector = Vector3(**dict(zip('xyz', map(float, gravity))))
+        return self._done(SetGravity, 'set_gravity', request)
 
     def enable(self, on: bool) -> str:
         """Let it command, or no longer; return what the node says, or raise Refusal."""
