@@ -103,8 +103,8 @@ _KANE_CALLS = (
     ('u', 'matrix_times', 'hd'),
     ('hd', 'matrix_times', 'hd'),
     ('hd', 'cross', 'hd'),
-    ('hd', 'inward', 'Q v, v'),
-    ('k', 'cross', 'k'),
+    ('hd', 'cross', 'k'),
+    ('k', 'inward', 'Q v, v'),
     ('k', 'cross', 'k'),
     ('k', 'inward', 'Q w, w'),
 )

@@ -94,7 +94,7 @@ def self_test(folder: Path) -> str:
 
 def tried(path: Path, chain: Chain, skipped: set[str]) -> dict[str, str]:
     """Return what became of each command."""
-    ends = (path, '--base', chain.base_link, '--tip', chain.tip_link)
+    ends = (path, '--base', chain.base_link, '--tip', *chain.tip_links)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         motion = folder / 'motion.csv'
@@ -148,7 +148,7 @@ def main() -> int:
             counts[command, kind] += 1
         odd = ''.join(f'\n    {key}: {what}' for key, what in found.items() if what != 'done')
         seconds = time.monotonic() - start
-        print(f'{path.name} {chain.tip_link!r}, {len(chain.joints)} joints, {seconds:.0f} s{odd}')
+        print(f'{path.name} {chain.ends}, {len(chain.joints)} joints, {seconds:.0f} s{odd}')
         sys.stdout.flush()
     print('\n| command | done | refused in one line | bad |\n|---|---|---|---|')
     for command in dict.fromkeys(command for command, _ in counts):

@@ -32,7 +32,7 @@ from identify_recordings import splits
 from robodyn_ros import RobotModel
 from robodyn_ros.errors import InsufficientRecording, RobodynError
 from robodyn_ros.identification import Identification, Recording, identify
-from robodyn_ros.monitoring.ageing import REFERENCE, Motion, condition
+from robodyn_ros.monitoring.ageing import REFERENCE, MotionEntry, condition
 from robodyn_ros.monitoring.jobs import run_jobs
 from robodyn_ros.monitoring.motions import FileJob, examined, examined_file
 
@@ -100,7 +100,7 @@ def recordings() -> None:
         _print_condition(found, told)
 
 
-def _told(found: Identification, path: Path, model: RobotModel) -> tuple[Motion, ...]:
+def _told(found: Identification, path: Path, model: RobotModel) -> tuple[MotionEntry, ...]:
     try:
         told = examined(found, Recording.from_csv(path, model), path.name)
     except RobodynError as error:
@@ -118,7 +118,7 @@ def _told(found: Identification, path: Path, model: RobotModel) -> tuple[Motion,
     return told.motions
 
 
-def _print_condition(found: Identification, motions: Sequence[Motion]) -> None:
+def _print_condition(found: Identification, motions: Sequence[MotionEntry]) -> None:
     now = condition(found, motions)
     changes = zip(100 * now.friction, 100 * now.friction_deviation)
     print(f'   {len(motions)} motions, friction against the model [%]:', end=' ')

@@ -19,7 +19,6 @@ from launch.actions import (
     AppendEnvironmentVariable,
     DeclareLaunchArgument,
     IncludeLaunchDescription,
-    LogInfo,
 )
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch.substitutions import LaunchConfiguration, PathJoinSubstitution
@@ -27,16 +26,8 @@ from launch_ros.actions import Node
 from launch_ros.substitutions import FindPackageShare
 
 from robodyn_ros.ros import simulated_arm
-from robodyn_ros.ros.launching import SHARE, robot_state_publisher, switch
-from robodyn_ros.ros.simulated_arm import (
-    GRAVITIES,
-    check_upright,
-    commanded,
-    gravity_set,
-    is_installed,
-    make_library,
-    spawned,
-)
+from robodyn_ros.ros.launching import SHARE, switch
+from robodyn_ros.ros.simulated_arm import GRAVITIES, commanded, gravity_set, is_installed, started
 
 HERE = Path(__file__).parent
 NEEDED = (
@@ -154,7 +145,6 @@ def asked(service: str, request: str, answer: str) -> str:
 def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return the robot in Gazebo with its controllers, and Gazebo itself if requested."""
     values = context.launch_configurations
-    namespace = values['namespace']
     text, notes = commanded(Path(values['urdf_file']).read_text(encoding='utf-8'))
     folders, unknown = mesh_folders(text)
     if unknown and not os.environ.get('GZ_SIM_RESOURCE_PATH'):
@@ -165,20 +155,14 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         )
     x, y, z = values['position'].split()
     place = ['-x', x, '-y', y, '-z', z]
-    check_upright(values)
-    make_library(values)
-    robot = [
-        robot_state_publisher(text, namespace, use_sim_time=True),
-        Node(
-            package='ros_gz_sim',
-            executable='create',
-            namespace=namespace,
-            arguments=['-topic', 'robot_description', '-name', values['model_name'], *place],
-            output='screen',
-        ),
-        *spawned(values),
-    ]
-    robot = [*(LogInfo(msg=note) for note in notes), *robot]
+    create = Node(
+        package='ros_gz_sim',
+        executable='create',
+        namespace=values['namespace'],
+        arguments=['-topic', 'robot_description', '-name', values['model_name'], *place],
+        output='screen',
+    )
+    robot = started(values, text, notes, [create])
     if values['start_gazebo'] != 'true':
         return robot
     arguments = values['gz_args']

@@ -19,25 +19,18 @@ import yaml
 from launch import LaunchContext, LaunchDescription, LaunchDescriptionEntity
 from launch.actions import (
     DeclareLaunchArgument,
-    LogInfo,
     SetLaunchConfiguration,
     Shutdown,
 )
 from launch_ros.actions import Node
 
-from robodyn_ros import RobotModel, gravity_torque
+from robodyn_ros import gravity_torque
 from robodyn_ros.description.mjcf import description_of_mjcf, imported_mujoco, is_mjcf
 from robodyn_ros.description.urdf import description_of_urdf_text
 from robodyn_ros.description.writing import mjcf_of_description, numbers, urdf_of_description
 from robodyn_ros.ros import simulated_arm
-from robodyn_ros.ros.launching import at_shutdown, prefixed, robot_state_publisher, switch
-from robodyn_ros.ros.simulated_arm import (
-    check_upright,
-    commanded,
-    gravity_set,
-    make_library,
-    spawned,
-)
+from robodyn_ros.ros.launching import at_shutdown, switch
+from robodyn_ros.ros.simulated_arm import commanded, gravity_set, model_of, started
 
 HERE = Path(__file__).parent
 NEEDED = (
@@ -113,24 +106,17 @@ def simulated(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     if 'mjcf_file' in values:
         add_driven(robot, compiled(Path(values['mjcf_file'])))
     text, notes = commanded(ElementTree.tostring(robot, encoding='unicode'))
-    check_upright(values)
-    make_library(values)
     given = values.get('mjcf_file')
     model = Path(given) if given else written(text, values)
-    text = in_mujoco(text, model, values)
-    return [
-        *(LogInfo(msg=note) for note in notes),
-        robot_state_publisher(text, values['namespace'], use_sim_time=True),
-        Node(
-            package='mujoco_ros2_control',
-            executable='ros2_control_node',
-            namespace=values['namespace'],
-            parameters=[{'use_sim_time': True}, values['expanded_controllers_file']],
-            on_exit=Shutdown(),
-            output='screen',
-        ),
-        *spawned(values),
-    ]
+    simulator = Node(
+        package='mujoco_ros2_control',
+        executable='ros2_control_node',
+        namespace=values['namespace'],
+        parameters=[{'use_sim_time': True}, values['expanded_controllers_file']],
+        on_exit=Shutdown(),
+        output='screen',
+    )
+    return started(values, in_mujoco(text, model, values), notes, [simulator])
 
 
 def add_system(robot: ElementTree.Element, joints: list[str]) -> None:
@@ -227,12 +213,7 @@ def speed(factor: str) -> str:
 
 def holding(robot: ElementTree.Element, text: str, values: dict[str, str]) -> dict[str, float]:
     """Return the torques that hold the arm in the pose in which it begins, by joint."""
-    model = RobotModel.from_urdf_text(
-        text,
-        base_link=prefixed(values, 'base_link') or None,
-        tip_link=prefixed(values, 'tip_link') or None,
-        gravity=[float(part) for part in values['gravity'].split()],
-    )
+    model = model_of(values, text)
     begins = "ros2_control/joint[@name='{}']/state_interface[@name='position']/param"
     pose = [
         float(robot.findtext(begins.format(name) + "[@name='initial_value']") or 0.0)

@@ -159,13 +159,13 @@ def _finite_floats(name: str, values: ArrayLike) -> FloatArray:
     return array
 
 
-def checked_wrench(tip_wrench: ArrayLike, q: FloatArray) -> FloatArray:
-    """Return a wrench (6,), or one (N, 6) for each of the configurations q (N, n)."""
-    wrench = _finite_floats('tip_wrench', tip_wrench)
-    if wrench.shape not in ((6,), (*q.shape[:-1], 6)):
-        allowed = 'shape (6,)' if q.ndim == 1 else f'shape (6,) or ({len(q)}, 6)'
-        raise InvalidArgument('argument tip_wrench', Phrase(f'shape {wrench.shape}'), allowed)
-    return wrench
+def checked_wrench(name: str, wrench: ArrayLike, q: FloatArray, size: int = 6) -> FloatArray:
+    """Return a wrench (size,), or one (N, size) for each of the configurations q (N, n)."""
+    array = _finite_floats(name, wrench)
+    if array.shape not in ((size,), (*q.shape[:-1], size)):
+        allowed = f'shape ({size},)' + (f' or ({len(q)}, {size})' if q.ndim > 1 else '')
+        raise InvalidArgument(f'argument {name}', Phrase(f'shape {array.shape}'), allowed)
+    return array
 
 
 def _shown(value: Any) -> Any:

@@ -27,7 +27,7 @@ def forward_kinematics(model: RobotModel, q: ArrayLike, link: str | None = None)
         Joint positions [rad or m].
     link : str, optional
         Any of ``model.link_frames``: of the chain, fixed to it, as a sensor's frame, or behind a
-        joint off the chain, where that is held; the tip link where not given.
+        joint off the chain, where that is held; the only tip link where not given.
 
     Returns
     -------
@@ -37,7 +37,8 @@ def forward_kinematics(model: RobotModel, q: ArrayLike, link: str | None = None)
     ------
     WrongType, InvalidArgument, NonFiniteValue
     NoSuchName
-        The message lists those that there are.
+        The message lists those that there are. A tree has no link that is meant where none is
+        given: InvalidArgument.
     """
     (q,) = model_states(model, q=q)
     body, placed = _frame_of(model, link)
@@ -59,7 +60,7 @@ def jacobian(model: RobotModel, q: ArrayLike, link: str | None = None) -> NDArra
     q : array-like, shape (n,) or (N, n)
         Joint positions [rad or m].
     link : str, optional
-        As in ``forward_kinematics``; the tip link where not given.
+        As in ``forward_kinematics``; the only tip link where not given.
 
     Returns
     -------
@@ -75,15 +76,17 @@ def jacobian(model: RobotModel, q: ArrayLike, link: str | None = None) -> NDArra
     return _jacobian(model, q, *_frame_of(model, link))
 
 
-def tip_jacobian(model: RobotModel, q: NDArray) -> NDArray:
-    """Return ``jacobian`` (..., 6, n) of the tip for q (..., n), unchecked."""
-    return _jacobian(model, q, model.n - 1, model.dh.tip_transform)
+def tip_jacobian(model: RobotModel, q: NDArray, link: str | None = None) -> NDArray:
+    """Return ``jacobian`` (..., 6, n) of the tip, or a tip, for q (..., n), unchecked."""
+    return _jacobian(model, q, *_frame_of(model, link))
 
 
 def _frame_of(model: RobotModel, link: str | None) -> tuple[int, NDArray]:
     """Return the joint that moves a link, and the link's frame in that joint's DH frame."""
-    if link is None or link == model.tip_link:
-        return model.n - 1, model.dh.tip_transform
+    link = model.tip_link if link is None else link
+    if link in model.tip_links:
+        tip = model.tip_links.index(link)
+        return int(model.dh.tips[tip]), model.dh.tip_transforms[tip]
     return frame_of_link(model, 'argument link', link)
 
 
@@ -91,39 +94,44 @@ def _jacobian(model: RobotModel, q: NDArray, body: int, placed: NDArray) -> NDAr
     """Return the Jacobian (..., 6, n) of what is fixed to DH frame ``body``, at ``placed``."""
     result = np.zeros((*q.shape[:-1], model.n, 6), dtype=q.dtype)
     if body >= 0:
-        frames = frame_transforms(model.dh, q)[..., : body + 1, :, :]
-        origin = (frames[..., -1, :, :] @ placed)[..., :3, 3]
-        z = frames[..., :3, 2]
-        prismatic = model.dh.prismatic[: body + 1, None]
+        frames = frame_transforms(model.dh, q)
+        origin = (frames[..., body, :, :] @ placed)[..., :3, 3]
+        z = np.where(model.dh.carries[body, :, None], frames[..., :3, 2], 0.0)
+        prismatic = model.dh.prismatic[:, None]
         turned = cross(z, origin[..., None, :] - frames[..., :3, 3])
-        result[..., : body + 1, :3] = np.where(prismatic, z, turned)
-        result[..., : body + 1, 3:] = np.where(prismatic, 0.0, z)
+        result[..., :3] = np.where(prismatic, z, turned)
+        result[..., 3:] = np.where(prismatic, 0.0, z)
     return np.swapaxes(result, -1, -2)
 
 
 def tip_wrench_torque(
     model: RobotModel, q: NDArray, tip_wrench: NDArray | None
 ) -> NDArray | float:
-    """Return J(q)T w (..., n), what a wrench w (..., 6) of the tip on the world takes."""
+    """Return J(q)T w (..., n), what wrenches (..., 6 k) of the tips on the world take."""
     if tip_wrench is None:
         return 0.0
-    return (tip_wrench[..., None, :] @ tip_jacobian(model, q))[..., 0, :]
+    rows = np.concatenate([tip_jacobian(model, q, tip) for tip in model.tip_links], axis=-2)
+    return (tip_wrench[..., None, :] @ rows)[..., 0, :]
 
 
 def reach(model: RobotModel) -> float:
-    """Return how far the tip can be from the base link's origin at most [m]; maybe infinite."""
+    """Return how far a tip can be from the base link's origin at most [m]; maybe infinite."""
     dh = model.dh
-    ends = (dh.base_transform, dh.tip_transform)
-    length = sum(float(np.linalg.norm(end[:3, 3])) for end in ends) + np.abs(dh.a).sum()
     travel = np.where(dh.prismatic, np.abs(model.position_limits).max(axis=1), 0.0)
-    return float(length + np.abs(dh.d).sum() + travel.sum())
+    rows = np.abs(dh.a) + np.abs(dh.b) + np.abs(dh.d) + travel
+    tips = np.linalg.norm(dh.tip_transforms[:, :3, 3], axis=1)
+    to_tips = [rows[moving].sum() for moving in dh.carries[dh.tips]]
+    return float(np.linalg.norm(dh.base_transform[:3, 3]) + (to_tips + tips).max())
 
 
 def kinematics_digest(model: RobotModel) -> str:
     """Return a digest of joint names and DH table: not of bodies, limits or gravity."""
-    digest = hashlib.sha256(repr((model.joint_names, model.base_link, model.tip_link)).encode())
     dh = model.dh
-    for array in (dh.alpha, dh.a, dh.beta, dh.d, dh.theta, dh.base_transform, dh.tip_transform):
+    tip_link = model.tip_link if dh.is_chain else model.tip_links
+    digest = hashlib.sha256(repr((model.joint_names, model.base_link, tip_link)).encode())
+    branches = () if dh.is_chain else (dh.gamma, dh.b, dh.parents, dh.tips)
+    rows = (dh.alpha, dh.a, dh.beta, dh.d, dh.theta, dh.base_transform, dh.tip_transform)
+    for array in (*rows, *branches):
         # Rounding makes a zero of either sign; adding zero makes them one.
         digest.update((np.round(array, _DECIMALS) + 0.0).tobytes())
     digest.update(np.asarray(dh.prismatic, dtype=bool).tobytes())

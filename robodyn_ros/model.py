@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from robodyn_ros.arguments import checked_array, checked_states, checked_type
 from robodyn_ros.description.chain import (
     STANDARD_GRAVITY,
     Chain,
     MimicChoice,
+    TipLinks,
     checked_chain,
     serial_chain,
 )
@@ -27,7 +28,7 @@ from robodyn_ros.description.urdf import description_of_urdfpy
 from robodyn_ros.dh.axes_to_dh import dh_table
 from robodyn_ros.dh.frames import frame_transforms
 from robodyn_ros.dh.table import DHTable
-from robodyn_ros.errors import InvalidArgument, NoSuchName
+from robodyn_ros.errors import InvalidArgument, NoSuchName, Phrase
 from robodyn_ros.payload import Payload, payload_parameters
 from robodyn_ros.record import Record, Rows, Table
 from robodyn_ros.spatial import (
@@ -53,12 +54,12 @@ _A_PAYLOAD = 'a Payload, as Payload(1.8, center_of_mass=(0, 0, 0.1))'
 @dataclass(frozen=True, eq=False, repr=False)
 class RobotModel(Record):
     """
-    A serial arm: DH table, ten inertial parameters a link, limits and friction.
+    A serial arm, or a tree of bodies: DH table, ten inertial parameters a link, limits, friction.
 
     Attributes
     ----------
     joint_names : tuple of n str
-        In chain order, base to tip, as all arrays.
+        In the order of all arrays: base to tip; of a tree depth first, in the order of the tips.
     dh : DHTable
         Modified; ``dh.standard()`` gives the other convention.
     inertial_parameters : array, shape (n, 10)
@@ -77,7 +78,9 @@ class RobotModel(Record):
         In the base link's axes.
     findings : tuple of Finding
         What the checker noticed; nothing of it was repaired.
-    base_link, tip_link : str
+    base_link : str
+    tip_links : tuple of k str
+        One of a chain; see ``tip_link``.
     link_frames : mapping of link name to (body, transform)
         For every link of the arm: the index of the joint it moves with, -1 for those that stand
         still, and the transform (4, 4) from its frame to DH frame ``body`` or to the base link's.
@@ -109,7 +112,7 @@ class RobotModel(Record):
     gravity: FloatArray
     findings: tuple[Finding, ...]
     base_link: str
-    tip_link: str
+    tip_links: tuple[str, ...]
     link_frames: Mapping[str, tuple[int, FloatArray]]
     effort_offset: FloatArray = field(default_factory=lambda: np.zeros(0))
     friction_curve: FloatArray = field(default_factory=lambda: np.zeros((0, 2)))
@@ -158,7 +161,8 @@ class RobotModel(Record):
 
     def __repr__(self) -> str:
         mass = self.inertial_parameters[:, 9].sum()
-        ends = ' → '.join(ascii(link)[1:-1] for link in (self.base_link, self.tip_link))
+        base, *tips = (ascii(link)[1:-1] for link in (self.base_link, *self.tip_links))
+        ends = f'{base} → {", ".join(tips)}'
         warnings = sum(finding.level == 'warning' for finding in self.findings)
         counted = f', {warnings} warning{"s" * (warnings > 1)}' if warnings else ''
         what = f'{self.dh.structure}, {mass:.{1 if mass >= 1 else 3}f} kg'
@@ -187,13 +191,13 @@ class RobotModel(Record):
         source: str | Path,
         *,
         base_link: str | None = None,
-        tip_link: str | None = None,
+        tip_link: TipLinks = None,
         gravity: ArrayLike | None = None,
         locked_positions: Mapping[str, float] | None = None,
         mimic: MimicChoice = 'error',
     ) -> RobotModel:
         """
-        Return the model of the arm between two links of a URDF.
+        Return the model of the arm between two links of a URDF, or of a tree to several tips.
 
         Parameters
         ----------
@@ -205,9 +209,9 @@ class RobotModel(Record):
             package fetches it by git when it is named first.
         base_link : str, optional
             The link that stands still; the root link where not given.
-        tip_link : str, optional
-            The link at the end; where not given, that of the only arm (see ``findings`` where one
-            of several was chosen).
+        tip_link : str or sequence of str, optional
+            The link at the end, or those of a tree; where not given, that of the only arm (see
+            ``findings`` where one of several was chosen).
         gravity : array-like, shape (3,), optional
             [m/s²], in the base link's axes; where not given, 9.81 m/s² down the z axis of the root
             link, so that the fixed joints above the base link count (see ``findings``).
@@ -225,13 +229,7 @@ class RobotModel(Record):
         UnsupportedJoint
             A floating, planar or mimic joint on the chain.
         """
-        chain = Chain.from_urdf(
-            source,
-            base_link=base_link,
-            tip_link=tip_link,
-            locked_positions=locked_positions,
-            mimic=mimic,
-        )
+        chain = Chain.from_urdf(source, base_link, tip_link, locked_positions, mimic)
         return cls.from_chain(chain, gravity=gravity)
 
     @classmethod
@@ -240,7 +238,7 @@ class RobotModel(Record):
         text: str,
         *,
         base_link: str | None = None,
-        tip_link: str | None = None,
+        tip_link: TipLinks = None,
         gravity: ArrayLike | None = None,
         locked_positions: Mapping[str, float] | None = None,
         mimic: MimicChoice = 'error',
@@ -262,13 +260,7 @@ class RobotModel(Record):
         MalformedUrdf
             The text does not begin with ``<``, or is not well-formed; else as ``from_urdf``.
         """
-        chain = Chain.from_urdf_text(
-            text,
-            base_link=base_link,
-            tip_link=tip_link,
-            locked_positions=locked_positions,
-            mimic=mimic,
-        )
+        chain = Chain.from_urdf_text(text, base_link, tip_link, locked_positions, mimic)
         return cls.from_chain(chain, gravity=gravity)
 
     @classmethod
@@ -277,7 +269,7 @@ class RobotModel(Record):
         robot: Any,
         *,
         base_link: str | None = None,
-        tip_link: str | None = None,
+        tip_link: TipLinks = None,
         gravity: ArrayLike | None = None,
         locked_positions: Mapping[str, float] | None = None,
         mimic: MimicChoice = 'error',
@@ -295,11 +287,7 @@ class RobotModel(Record):
             As in ``from_urdf``.
         """
         chain = serial_chain(
-            description_of_urdfpy(robot),
-            base_link=base_link,
-            tip_link=tip_link,
-            locked_positions=locked_positions,
-            mimic=mimic,
+            description_of_urdfpy(robot), base_link, tip_link, locked_positions, mimic
         )
         return cls.from_chain(chain, gravity=gravity)
 
@@ -309,7 +297,7 @@ class RobotModel(Record):
         path: str | Path,
         *,
         base_link: str | None = None,
-        tip_link: str | None = None,
+        tip_link: TipLinks = None,
         gravity: ArrayLike | None = None,
         locked_positions: Mapping[str, float] | None = None,
         mimic: MimicChoice = 'error',
@@ -343,12 +331,7 @@ class RobotModel(Record):
             As ``from_urdf``.
         """
         chain = Chain.from_mjcf(
-            path,
-            base_link=base_link,
-            tip_link=tip_link,
-            locked_positions=locked_positions,
-            mimic=mimic,
-            inferred_inertia=inferred_inertia,
+            path, base_link, tip_link, locked_positions, mimic, inferred_inertia
         )
         return cls.from_chain(chain, gravity=gravity)
 
@@ -371,13 +354,19 @@ class RobotModel(Record):
         checked_chain(chain)
         # Everything at position zero, in the base link's frame.
         first_links = [np.eye(4)]
-        for step in chain.joint_transforms:
-            first_links.append(first_links[-1] @ step)
+        for parent, step in zip(chain.parents, chain.joint_transforms, strict=True):
+            first_links.append(first_links[parent + 1] @ step)
+        tips = [
+            first_links[i + 1] @ placed
+            for i, placed in zip(chain.tips, chain.tip_transforms, strict=True)
+        ]
         dh = dh_table(
             first_links[1:],
             [joint.axis for joint in chain.joints],
             [joint.kind == 'prismatic' for joint in chain.joints],
-            first_links[-1] @ chain.tip_transform,
+            tips,
+            chain.parents,
+            chain.tips,
         )
         dh_frames = frame_transforms(dh, np.zeros(dh.n))
         link_frames: dict[str, tuple[int, FloatArray]] = {}
@@ -408,7 +397,7 @@ class RobotModel(Record):
             ),
             findings=chain_findings(chain),
             base_link=chain.base_link,
-            tip_link=chain.tip_link,
+            tip_links=chain.tip_links,
             link_frames=link_frames,
             name=chain.description.name,
         )
@@ -417,6 +406,26 @@ class RobotModel(Record):
     def n(self) -> int:
         """Number of joints."""
         return len(self.joint_names)
+
+    @property
+    def parents(self) -> NDArray[np.int_]:
+        """Index of the joint before each one, (n,); -1 at the base."""
+        return self.dh.parents
+
+    @property
+    def tip_link(self) -> str:
+        """
+        The only tip link.
+
+        Raises
+        ------
+        InvalidArgument
+            There are several: the message lists them.
+        """
+        if len(self.tip_links) > 1:
+            tips = ', '.join(map(repr, self.tip_links))
+            raise InvalidArgument('tip link', Phrase('not given'), f'one of {tips}')
+        return self.tip_links[0]
 
     @property
     def possible_positions(self) -> FloatArray:
@@ -432,7 +441,8 @@ class RobotModel(Record):
         100 kg and 1 m; ten times what moves, and all links of the DH table in a line.
         """
         moving = float(self.inertial_parameters[:, 9].sum())
-        reach = float(np.abs(self.dh.a).sum() + np.abs(self.dh.d).sum())
+        dh = self.dh
+        reach = float((dh.carries @ (np.abs(dh.a) + np.abs(dh.d) + np.abs(dh.b))).max())
         return max(100.0, 10.0 * moving), max(1.0, reach)
 
     def with_payload(self, payload: Payload) -> RobotModel:

@@ -420,7 +420,7 @@ void InverseDynamicsController::publish_contacts(const rclcpp::Time & time)
   }
   if (wrench_.has_subscribers) {
     wrench_.message.header.stamp = time;
-    fill(wrench_.message, logic_.tip_wrench(position_.data(), velocity_.data()));
+    fill(wrench_.message, logic_.tip_wrench());
     (void)wrench_.realtime->try_publish(wrench_.message);
   }
 }

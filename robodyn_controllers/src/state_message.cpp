@@ -77,7 +77,7 @@ void fill(
   };
   for (std::size_t i = 0; i < n; ++i) {
     state.position[i] = position[i];
-    state.velocity[i] = velocity[i];
+    state.velocity[i] = pipeline.has_parts() ? pipeline.state().velocity[i] : velocity[i];
     if (is_following) {
       state.reference_position[i] = desired.position[i];
       state.reference_velocity[i] = desired.velocity[i];

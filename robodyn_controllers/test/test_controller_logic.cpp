@@ -505,7 +505,7 @@ TEST(ControllerLogic, ExplainsAPushByAForceAtTheTip)
   arm.simulate(20);
   arm.push = 0.5;
   arm.simulate(150);
-  const auto & found = arm.logic.tip_wrench(&arm.q, &arm.qd);
+  const auto & found = arm.logic.tip_wrench();
   // One joint: the wrench is along its row of the Jacobian, weighted by the prior.
   const double force = 100.0 * 100.0 * pendulum::kLength, moment = -20.0 * 20.0;
   const double total = force * pendulum::kLength - moment;
@@ -614,7 +614,7 @@ TEST(ControllerLogic, ACycleAllocatesNothing)
     arm.push = k > 100 ? 3.0 : 0.0;
     arm.logic.sample_setpoint(0.001, reference);
     arm.simulate(1, reference[0]);
-    arm.logic.tip_wrench(&arm.q, &arm.qd);
+    arm.logic.tip_wrench();
   }
   EXPECT_EQ(allocations - before, 0);
 }

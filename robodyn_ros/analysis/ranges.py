@@ -92,15 +92,6 @@ class Ranges(Record):
     loaded_inertia: tuple[Range, ...] | None = None
     loaded_gravity: tuple[Range, ...] | None = None
 
-    @property
-    def relative_loaded_inertia(self) -> tuple[float | None, ...]:
-        """Largest D_ii with the payload by smallest without, Table 1's last column."""
-        pairs = zip(self.loaded_inertia or (), self.inertia)
-        return tuple(
-            loaded.largest.value / bare.smallest.value if bare.smallest.value > 0 else None
-            for loaded, bare in pairs
-        )
-
     def _parts(self) -> Iterable[tuple[str, tuple[Range, ...]]]:
         yield '', (*self.inertia, *self.gravity)
         if self.loaded_inertia or self.loaded_gravity:

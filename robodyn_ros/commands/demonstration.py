@@ -85,30 +85,34 @@ def identify_demo(
     imported_matplotlib()  # its absence is said before the work
     _keep_to_this_machine()
     with arm_over_ros(urdf, base, tip) as arm:
-        from robodyn_ros.ros.demo.identification import run_identification
+        from robodyn_ros.ros.demo.identification_loop import run_identification_loop
 
         refuse_unknown(arm.model, np.ones(arm.model.n))
-        run_identification(arm, output, seed=seed)
+        run_identification_loop(arm, output, seed=seed)
 
 
 @contextmanager
 def arm_over_ros(urdf: Path | None, base: str, tip: str) -> Iterator[Any]:
-    """
-    Yield the arm of a URDF, or a Panda, to be run over ROS; let SIGTERM end the processes, too.
-
-    What cannot go on, and ROS where it cannot be imported, ends the command with its words.
-    """
+    """Yield the arm of a URDF, or a Panda, to run over ROS; what cannot go on ends the command."""
     if urdf is None and (base or tip):
         raise click.UsageError('--base and --tip are links of the arm that --urdf names')
-    signal.signal(signal.SIGTERM, _interrupt)
-    try:
+    with needing_ros():
         from robodyn_ros.ros.demo.runner import Arm, DemoFailed, panda
 
-        yield Arm(urdf, base, tip) if urdf else panda()
+        try:
+            yield Arm(urdf, base, tip) if urdf else panda()
+        except DemoFailed as error:
+            raise click.ClickException(str(error)) from error
+
+
+@contextmanager
+def needing_ros() -> Iterator[None]:
+    """Say what to do where ROS cannot be imported; let SIGTERM end the processes, too."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        yield
     except ImportError as error:
         raise Refused(f'{error}. {NEEDS_ROS}') from error
-    except DemoFailed as error:
-        raise click.ClickException(str(error)) from error
 
 
 def _keep_to_this_machine() -> None:

@@ -25,7 +25,7 @@ from robodyn_ros.commands.options import (
 from robodyn_ros.commands.progress import progress_bar
 from robodyn_ros.description.records import stated
 from robodyn_ros.identification import Identification
-from robodyn_ros.monitoring.ageing import Condition, Motion, condition
+from robodyn_ros.monitoring.ageing import Condition, MotionEntry, condition
 from robodyn_ros.monitoring.history import History, append_motions, read_history
 from robodyn_ros.monitoring.jobs import Outcome, run_jobs
 from robodyn_ros.monitoring.motions import Examined, FileJob, examined_file
@@ -147,7 +147,9 @@ def _notes(outcomes: Sequence[Outcome[FileJob, Examined]]) -> Iterator[str]:
             yield from each.result.refused
 
 
-def _words(now: Condition, motions: Sequence[Motion], new: Sequence[Motion]) -> Iterator[str]:
+def _words(
+    now: Condition, motions: Sequence[MotionEntry], new: Sequence[MotionEntry]
+) -> Iterator[str]:
     """Yield what was found."""
     count = plural(len(motions), 'motion')
     yield f'{count}, {len(new)} of them new; the last {now.motions} compared'

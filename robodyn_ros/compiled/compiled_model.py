@@ -20,13 +20,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from robodyn_ros.compiled.c import cache, library
 from robodyn_ros.compiled.c.shared import MODEL_KERNELS, model_header, model_source
 from robodyn_ros.compiled.symbolic.kernels import KINDS, WRENCH, build_kernel, checked_kernels
-from robodyn_ros.compiled.symbolic.run_time_inputs import FRICTION, ROTORS, RunTime
+from robodyn_ros.compiled.symbolic.run_time_inputs import DH, FRICTION, ROTORS, RunTime
 from robodyn_ros.compiled.verification import check_functions
 from robodyn_ros.errors import ModelMismatch, NoBackend, Phrase
 from robodyn_ros.model import Payload, RobotModel, checked_model
@@ -153,12 +152,12 @@ class _ArmCode:
 def _key(run_time: RunTime, names: tuple[str, ...], identity: str, is_model: bool) -> str:
     """Return the digest of all inputs of a compiled library."""
     model, digest = run_time.model, hashlib.sha256()
-    arrays = [value for value in vars(model.dh).values() if isinstance(value, np.ndarray)]
+    arrays = [getattr(model.dh, name) for name in DH]
     arrays += [model.inertial_parameters, model.gravity, *(getattr(model, x) for x in ROTORS)]
     arrays += [getattr(model, name) for name in FRICTION]
     if is_model:
         arrays += [model.position_limits, model.velocity_limits, model.effort_limits]
-        digest.update(repr((model.joint_names, model.base_link, model.tip_link)).encode())
+        digest.update(repr((model.joint_names, model.base_link, model.tip_links)).encode())
     for array in arrays:
         digest.update(repr((array.shape, array.dtype.str)).encode() + array.tobytes())
     choices = (names, run_time.with_gravity, run_time.varying, identity, _generator())
@@ -219,7 +218,9 @@ class CompiledModel:
     """
     The functions of ``robodyn_ros`` for one arm, without their argument ``model``.
 
-    They are attributes, named in ``compiled.KERNELS``; those of the tip know no other link.
+    They are attributes, named in ``compiled.KERNELS``; those of the tip know no other link. Of a
+    tree they give the poses (k, 4, 4) and Jacobians (k, 6, n) of all tips, and take their wrenches
+    one after the other, (6 k,), in the order of ``model.tip_links``.
     Each takes arrays of one sample (n,), or of N samples (N, n) in one call that releases the
     GIL, and writes into ``out`` where it is given: a C-contiguous float64 array of the result's
     shape, a tuple of them where there are several results, which makes the call free of
@@ -344,7 +345,8 @@ class CompiledModel:
     def __repr__(self) -> str:
         names = self._code.names
         held = 'all functions' if names is None else ', '.join(names)
-        return f'CompiledModel({self.model.tip_link}, {self.n} joints: {held})'
+        tips = ', '.join(self.model.tip_links)
+        return f'CompiledModel({tips}, {self.n} joints: {held})'
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, CompiledModel) and self._source() == other._source()
@@ -391,7 +393,7 @@ def compile_model(
     runtime : sequence of 'gravity' and 'payload'
         What stays an input, to be changed later without compiling: see ``with_model``.
     payload_links : iterable of str, optional
-        The links that may carry a payload; the tip link where not given.
+        The links that may carry a payload; the tip links where not given.
 
     Raises
     ------

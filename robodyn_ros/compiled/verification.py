@@ -106,7 +106,7 @@ def random_states(model: RobotModel) -> dict[str, FloatArray]:
         'rigid_torque': tau,
         'width': np.full((STATES, 1), _WIDTH),
         'direction': np.tanh(drive_velocity(model, qd) / _WIDTH),
-        'tip_wrench': generator.uniform(-_WRENCH, _WRENCH, (STATES, 6)),
+        'tip_wrench': generator.uniform(-_WRENCH, _WRENCH, (STATES, 6 * len(model.tip_links))),
     }
 
 

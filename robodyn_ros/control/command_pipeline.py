@@ -259,7 +259,7 @@ class CommandPipeline:
     law : ControlLaw
         The latest; the active one may still be in transition to it.
     state : MeasuredState or None
-        That of the last valid cycle since enabling.
+        That of the last valid cycle since enabling, with the velocity that the law used.
     stale_cause : str
         Why the state was last found stale, as it was then; empty: it never was.
     """
@@ -385,8 +385,7 @@ class CommandPipeline:
             )
         self._check_rate()
         zero = np.zeros_like(state.position)
-        # The checked velocity: that of the driver may be in degrees.
-        measured = ReferenceState(state.position, self._core.velocity, zero, zero)
+        measured = ReferenceState(state.position, state.velocity, zero, zero)
         followed = self._core.followed
         current = None if followed is None else Reference(followed)
         limits = self.reference_limits
@@ -542,12 +541,14 @@ class CommandPipeline:
             now,
             self._joint_states.elapsed.simulated,
             self._added(now),
+            state.lag,
         )
         self._refusal = '' if found is not None else self._why_refused()
         if self._core.is_contradicted:
             self._refusal = self.stale_cause = CONTRADICTION
         elif found is not None:
-            self.state = state
+            # The checked velocity: that of the driver may be in degrees.
+            self.state = state._replace(velocity=self._core.velocity)
         if not self._core.has_state:  # a first state that the second one contradicts
             self.state = None
         return None if found is None else Command(*found, self.state or state)
@@ -816,15 +817,17 @@ class CommandPipeline:
         RejectedTrajectory
             They do.
         """
-        period, needed = self._core.period, self._core.needed_rate
-        if not period * needed > 1.0:
+        lag, needed = self._core.lag, self._core.needed_rate
+        delay = self._core.period + lag
+        if not delay * needed > 1.0:
             return
         kp, kd = self.settings.kp.max(), self.settings.kd.max()
+        late = f' and velocities from positions, {1e3 * lag:.2g} ms late' if lag > 0.0 else ''
         raise RejectedTrajectory(
             'trajectory',
             Phrase(
-                f'kd T = {kd * period:.2g} and sqrt(kp) T = {kp**0.5 * period:.2g} '
-                f'with joint states at {1.0 / period:.3g} Hz'
+                f'kd T = {kd * delay:.2g} and sqrt(kp) T = {kp**0.5 * delay:.2g} '
+                f'with joint states at {1.0 / self._core.period:.3g} Hz{late}'
             ),
             f'at most {core.LARGEST_KD_T:g} and {core.LARGEST_ROOT_KP_T:.2g}: '
             f'{self._needed_rate(needed)}',

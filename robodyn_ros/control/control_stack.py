@@ -17,6 +17,7 @@ from robodyn_ros.control.load import GravityChange, Load, gravity_text
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.settings import (
+    ArmSettings,
     ControlSettings,
     arm_settings,
     command_order,
@@ -262,7 +263,7 @@ def reference_limits(model: RobotModel) -> ReferenceLimits:
     )
 
 
-def apply_settings(stack: ControlStack, settings: ControlSettings) -> None:
+def apply_settings(stack: ControlStack, settings: ArmSettings) -> None:
     """
     Apply changed parameters, checked before; a change of law is a ramp.
 
@@ -270,11 +271,11 @@ def apply_settings(stack: ControlStack, settings: ControlSettings) -> None:
     ----------
     stack : ControlStack
         What runs.
-    settings : ControlSettings
+    settings : ArmSettings
         All of them, with their new values.
     """
-    model, pipeline = stack.model, stack.pipeline
-    pipeline.settings = arm_settings(model, settings)
+    pipeline = stack.pipeline
+    pipeline.settings = settings
     stack.joint_states.timeout = settings.state_timeout
     stack.monitor.observer.change_longest(settings.state_timeout)
     if pipeline.added is not None:
@@ -296,10 +297,9 @@ def apply_change(stack: ControlStack, change: Payload | GravityChange) -> Load:
         What ``Load.changed`` refuses, and what the arm cannot carry where it is; then nothing has
         changed.
     """
-    load = stack.load.changed(change, stack.arm)
+    load, model = stack.load.changed(change, stack.arm)
     if load == stack.load:
         return load
-    model = load.applied_to(stack.arm)
     torque = stack.torque.checked(model)
     inverse_dynamics = torque.under(model)
     stack.pipeline.change_load(inverse_dynamics, check=True)

@@ -259,6 +259,7 @@ class Pipeline:
     refusal: Refusal
     torque: np.ndarray | None
     last_cycle: float
+    lag: float
     period: float
     followed: Motion | None
     counts: tuple[int, int, int, int, int]
@@ -304,6 +305,7 @@ class Pipeline:
         now: float,
         simulated: float,
         added: np.ndarray | None,
+        lag: float = 0.0,
     ) -> _Found: ...
     def watchdog(
         self, now: float, has_stale_joint: bool, simulated: float, added: np.ndarray | None

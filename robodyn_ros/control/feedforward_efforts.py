@@ -385,8 +385,7 @@ class TrajectoryFeedforward:
         RobodynError
             What ``Load.changed`` refuses.
         """
-        self.load = self.load.changed(change, self.arm)
-        model = self.load.applied_to(self.arm)
+        self.load, model = self.load.changed(change, self.arm)
         self._rigid_body = self._rigid_body.checked(model)
         self._torque = ReferenceTorque.of(model, self._settings, self._rigid_body)
         return self.load

@@ -72,6 +72,8 @@ class MeasuredState(NamedTuple):
         Whether the time is a stamp.
     effort : array, shape (n,), or None
         As reported, in the drives' unit; NaN where it is not known, None where none came.
+    lag : float
+        How much later than the position the velocity is, where it is taken from positions [s].
     """
 
     position: np.ndarray
@@ -79,6 +81,7 @@ class MeasuredState(NamedTuple):
     time: float
     stamped: bool = True
     effort: np.ndarray | None = None
+    lag: float = 0.0
 
     @property
     def has_velocities(self) -> bool:

@@ -53,9 +53,9 @@ class Load(Record):
         """Mass of all payloads [kg]."""
         return float(sum(payload.mass for payload in self.payloads))
 
-    def changed(self, change: Payload | GravityChange, arm: RobotModel) -> Load:
+    def changed(self, change: Payload | GravityChange, arm: RobotModel) -> tuple[Load, RobotModel]:
         """
-        Return the load after a change, which is checked against the arm.
+        Return the load after a change, which is checked against the arm, and the arm under it.
 
         A payload replaces the one of its link; mass zero takes that away.
 
@@ -67,12 +67,17 @@ class Load(Record):
             ``STRONGEST_GRAVITY``.
         """
         if isinstance(change, GravityChange):
-            return replace(self, gravity=_checked_gravity(change, arm))
+            load = replace(self, gravity=_checked_gravity(change, arm))
+            return load, load.applied_to(arm)
         payload = replace(change, link=change.link or arm.tip_link)
         _check_size(payload, arm)
-        arm.with_payload(payload)
         others = tuple(kept for kept in self.payloads if kept.link != payload.link)
-        return replace(self, payloads=(*others, payload) if payload.mass > 0.0 else others)
+        if payload.mass > 0.0:
+            others += (payload,)
+        else:
+            arm.with_payload(payload)  # refuses a link that is none, too
+        load = replace(self, payloads=others)
+        return load, load.applied_to(arm)
 
     def applied_to(self, arm: RobotModel) -> RobotModel:
         """Return the model of an arm without payload, under this load."""

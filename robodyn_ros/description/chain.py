@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-The tree of links -> the serial chain from base to tip, with attached links lumped in.
+The links of a description -> the chain from base to tip, or the tree to several tips.
 
-Only the joints on the chain move. Every other movable joint below the base link is locked, and
-its subtree belongs, with the fixed links, to the body that carries it. Where no tip is given,
+Only the joints on the way to a tip move. Every other movable joint below the base link is locked,
+and its subtree belongs, with the fixed links, to the body that carries it. Where no tip is given,
 it is the end of the only arm.
 """
 
@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 import numpy as np
 
-from robodyn_ros.arguments import checked_type
+from robodyn_ros.arguments import checked_sequence, checked_type
 from robodyn_ros.description.mjcf import InferredInertia, description_of_mjcf
 from robodyn_ros.description.records import Finding, Joint, Level, RobotDescription, note, warning
 from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
@@ -40,6 +40,8 @@ _UPRIGHT = 1e-9  # closer to it, gravity is that, to the last digit
 
 MimicChoice = Literal['error', 'independent']
 MIMIC_CHOICES: tuple[MimicChoice, ...] = get_args(MimicChoice)
+# One link of a chain, several of a tree; None: the end of the only arm.
+TipLinks = str | Sequence[str] | None
 _MOST_CANDIDATES = 20
 _MOST_JOINTS = 4
 
@@ -53,7 +55,7 @@ _CONVENTIONAL = tuple(
 @dataclass(frozen=True, eq=False, repr=False)
 class Body(Record):
     """
-    A part of the arm that moves as one: the links between two joints of the chain.
+    A part of the arm that moves as one: the links between joints that move.
 
     ``link_transforms`` holds, for each of its links, the transform (4, 4) from the link's frame to
     that of the body's first link: the base link, or the child link of the body's joint.
@@ -65,20 +67,27 @@ class Body(Record):
 @dataclass(frozen=True, eq=False, repr=False)
 class Chain(Record):
     """
-    The movable joints from base to tip and the bodies between them; knows its description.
+    The movable joints from base to tips and the bodies between them; knows its description.
 
     Attributes
     ----------
     description : RobotDescription
         The whole robot that the chain is a part of.
-    base_link, tip_link : str
+    base_link : str
+    tip_links : tuple of k str
+        One of a chain, several of a tree.
     joints : tuple of n Joint
+        Base to tips, depth first, in the order of the tips.
+    parents : tuple of n int
+        The joint before each one; -1 at the base.
     bodies : tuple of n + 1 Body
-        The first one stands still with the base link; body i moves with joint i.
+        The first one stands still with the base link; body i + 1 moves with joint i.
     joint_transforms : array, shape (n, 4, 4)
-        At position zero, the frame of joint i (its child link's) in that of body i - 1.
-    tip_transform : array, shape (4, 4)
-        The tip link's frame in that of the last body.
+        At position zero, the frame of joint i (its child link's) in that of the body before it.
+    tips : tuple of k int
+        The joint that each tip link moves with.
+    tip_transforms : array, shape (k, 4, 4)
+        Each tip link's frame in that of its body.
     gravity : array, shape (3,) [m/s²]
         In the base link's axes, where the root link stands upright.
     findings : tuple of Finding
@@ -87,11 +96,13 @@ class Chain(Record):
 
     description: RobotDescription
     base_link: str
-    tip_link: str
+    tip_links: tuple[str, ...]
     joints: tuple[Joint, ...]
+    parents: tuple[int, ...]
     bodies: tuple[Body, ...]
     joint_transforms: FloatArray
-    tip_transform: FloatArray
+    tips: tuple[int, ...]
+    tip_transforms: FloatArray
     gravity: FloatArray
     findings: tuple[Finding, ...]
 
@@ -99,9 +110,8 @@ class Chain(Record):
     def from_urdf(
         cls,
         source: str | Path,
-        *,
         base_link: str | None = None,
-        tip_link: str | None = None,
+        tip_link: TipLinks = None,
         locked_positions: Mapping[str, float] | None = None,
         mimic: MimicChoice = 'error',
     ) -> Chain:
@@ -111,39 +121,29 @@ class Chain(Record):
         For a file that the caller names; what a topic carries goes to ``from_urdf_text``.
         """
         return serial_chain(
-            description_of_urdf(source),
-            base_link=base_link,
-            tip_link=tip_link,
-            locked_positions=locked_positions,
-            mimic=mimic,
+            description_of_urdf(source), base_link, tip_link, locked_positions, mimic
         )
 
     @classmethod
     def from_urdf_text(
         cls,
         text: str,
-        *,
         base_link: str | None = None,
-        tip_link: str | None = None,
+        tip_link: TipLinks = None,
         locked_positions: Mapping[str, float] | None = None,
         mimic: MimicChoice = 'error',
     ) -> Chain:
         """Return the chain of a URDF given as text, which opens no file; as ``from_urdf``."""
         return serial_chain(
-            description_of_urdf_text(text),
-            base_link=base_link,
-            tip_link=tip_link,
-            locked_positions=locked_positions,
-            mimic=mimic,
+            description_of_urdf_text(text), base_link, tip_link, locked_positions, mimic
         )
 
     @classmethod
     def from_mjcf(
         cls,
         path: str | Path,
-        *,
         base_link: str | None = None,
-        tip_link: str | None = None,
+        tip_link: TipLinks = None,
         locked_positions: Mapping[str, float] | None = None,
         mimic: MimicChoice = 'error',
         inferred_inertia: InferredInertia = 'finding',
@@ -151,16 +151,33 @@ class Chain(Record):
         """Return the chain of an MJCF; see ``description_of_mjcf`` and ``serial_chain``."""
         return serial_chain(
             description_of_mjcf(path, inferred_inertia=inferred_inertia),
-            base_link=base_link,
-            tip_link=tip_link,
-            locked_positions=locked_positions,
-            mimic=mimic,
+            base_link,
+            tip_link,
+            locked_positions,
+            mimic,
         )
 
     @property
     def joint_names(self) -> tuple[str, ...]:
-        """Names of the joints that move, base to tip."""
+        """Names of the joints that move, base to tips."""
         return tuple(joint.name for joint in self.joints)
+
+    @property
+    def ends(self) -> str:
+        """Base and tips, as messages name the arm."""
+        return f'{self.base_link!r} to {", ".join(map(repr, self.tip_links))}'
+
+    def children(self, i: int) -> list[int]:
+        """Return the joints that body i carries; -1: the base."""
+        return [k for k, parent in enumerate(self.parents) if parent == i]
+
+    def moving(self, i: int) -> list[int]:
+        """Return the joints that move body i, from it to the base."""
+        joints = []
+        while i >= 0:
+            joints.append(i)
+            i = self.parents[i]
+        return joints
 
 
 def checked_chain(chain: Chain) -> Chain:
@@ -177,22 +194,22 @@ def checked_chain(chain: Chain) -> Chain:
 
 def serial_chain(
     description: RobotDescription,
-    *,
     base_link: str | None = None,
-    tip_link: str | None = None,
+    tip_link: TipLinks = None,
     locked_positions: Mapping[str, float] | None = None,
     mimic: MimicChoice = 'error',
 ) -> Chain:
     """
-    Return the chain from ``base_link`` to ``tip_link``.
+    Return the chain from ``base_link`` to ``tip_link``, or the tree to several.
 
     Parameters
     ----------
     description : RobotDescription
-    base_link, tip_link : str, optional
-        Without a base, the root link; without a tip, the end of the only arm: of several links
-        that move with the same joints one with a conventional name, else that of the longest
-        fixed path.
+    base_link : str, optional
+        The root link where not given.
+    tip_link : str or sequence of str, optional
+        Where not given, the end of the only arm: of several links that move with the same joints
+        one with a conventional name, else that of the longest fixed path.
     locked_positions : mapping of joint name to position [rad or m], optional
         For movable joints off the chain; zero where not given.
     mimic : 'error' or 'independent'
@@ -216,18 +233,22 @@ def serial_chain(
     base = tree.base(base_link)
     if tip_link is None:
         tip, tip_findings = _tip_not_given(tree, base)
+        tip_links: tuple[str, ...] = (tip,)
     else:
-        tip, tip_findings = tree.tip(tip_link), ()
-    path = tree.path(base, tip)
-    joints = tuple(joint for joint in path if joint.kind != 'fixed')
-    for joint in joints:
-        _check_supported(joint, mimic)
-    if not joints:
-        raise NoChain(
-            'chain',
-            Phrase(f'no joint moves from {base!r} to {tip!r}'),
-            'at least one revolute, continuous or prismatic joint',
-        )
+        tip_links, tip_findings = tree.tips(tip_link), ()
+    paths = [
+        [joint for joint in tree.path(base, tip) if joint.kind != 'fixed'] for tip in tip_links
+    ]
+    for tip, path in zip(tip_links, paths, strict=True):
+        for joint in path:
+            _check_supported(joint, mimic)
+        if not path:
+            raise NoChain(
+                'chain',
+                Phrase(f'no joint moves from {base!r} to {tip!r}'),
+                'at least one revolute, continuous or prismatic joint',
+            )
+    joints, parents = _depth_first(paths)
     positions = _LockedPositions(description, joints, locked_positions or {})
     gravity, mount_findings = _mount(tree, base, positions)
     chain_children = {joint.child for joint in joints}
@@ -240,22 +261,41 @@ def serial_chain(
             for joint in joints
         ),
     )
+    tips = tuple(joints.index(path[-1]) for path in paths)
     return Chain(
         description=description,
         base_link=base,
-        tip_link=tip,
+        tip_links=tip_links,
         joints=joints,
+        parents=parents,
         bodies=bodies,
         joint_transforms=np.array(
             [
-                body.link_transforms[joint.parent] @ joint.origin
-                for body, joint in zip(bodies, joints, strict=False)
+                bodies[parent + 1].link_transforms[joint.parent] @ joint.origin
+                for parent, joint in zip(parents, joints, strict=True)
             ]
         ),
-        tip_transform=bodies[-1].link_transforms[tip],
+        tips=tips,
+        tip_transforms=np.array(
+            [bodies[i + 1].link_transforms[tip] for i, tip in zip(tips, tip_links, strict=True)]
+        ),
         gravity=gravity,
         findings=(*findings, *mount_findings),
     )
+
+
+def _depth_first(paths: Sequence[Sequence[Joint]]) -> tuple[tuple[Joint, ...], tuple[int, ...]]:
+    """Return the joints of several paths, each with all behind it, and which is before each."""
+    rank: dict[str, int] = {}
+    found: dict[tuple[int, ...], Joint] = {}
+    for path in paths:
+        way: tuple[int, ...] = ()
+        for joint in path:
+            way += (rank.setdefault(joint.name, len(rank)),)
+            found[way] = joint
+    order = sorted(found)
+    parents = (order.index(way[:-1]) if len(way) > 1 else -1 for way in order)
+    return tuple(found[way] for way in order), tuple(parents)
 
 
 def _mount(
@@ -393,10 +433,16 @@ class LinkTree:
             link = joint.parent
         return link
 
-    def tip(self, tip_link: str) -> str:
-        """Return the tip link that is named."""
-        self._check_link('tip_link', tip_link)
-        return tip_link
+    def tips(self, tip_link: str | Sequence[str]) -> tuple[str, ...]:
+        """Return the tip links that are named."""
+        if isinstance(tip_link, str):
+            tip_link = (tip_link,)
+        names = checked_sequence('tip_link', tip_link, str, "names of links, as ['left', 'right']")
+        for name in names:
+            self._check_link('tip_link', name)
+        if not names or len(set(names)) < len(names):
+            raise InvalidArgument('argument tip_link', list(names), 'one link or more, each once')
+        return names
 
     def joint(self, name: str) -> Joint:
         """Return the joint of that name."""

@@ -88,14 +88,27 @@ def _reading_findings(chain: Chain, weight: float) -> Iterator[_WeighedFinding]:
 
 def _reach(chain: Chain) -> float:
     """Return how long the arm can be at most [m], or 0.1."""
-    steps = [*chain.joint_transforms[1:], chain.tip_transform]
-    length = sum(float(np.linalg.norm(step[:3, 3])) for step in steps)
-    strokes = [
-        joint.limit.upper - joint.limit.lower
-        for joint in chain.joints
-        if joint.kind == 'prismatic'
-    ]
-    return max(0.1, length + sum(stroke for stroke in strokes if 0 < stroke < math.inf))
+    lengths = [0.0 if parent < 0 else length for parent, length in _steps(chain)]
+    for i, joint in enumerate(chain.joints):
+        stroke = joint.limit.upper - joint.limit.lower
+        if joint.kind == 'prismatic' and 0 < stroke < math.inf:
+            lengths[i] += stroke
+    return max(0.1, max(_sums_to_tips(chain, lengths)))
+
+
+def _steps(chain: Chain) -> list[tuple[int, float]]:
+    """Return the body before each joint and then each tip, and how far that one is from it [m]."""
+    steps = [*chain.joint_transforms, *chain.tip_transforms]
+    lengths = [float(np.linalg.norm(step[:3, 3])) for step in steps]
+    return list(zip([*chain.parents, *chain.tips], lengths, strict=True))
+
+
+def _sums_to_tips(chain: Chain, values: list[float]) -> list[float]:
+    """Return the sums of values from the base to each tip, by joint and then by tip."""
+    sums = [0.0]
+    for parent, value in zip([*chain.parents, *chain.tips], values, strict=True):
+        sums.append(sums[parent + 1] + value)
+    return sums[len(chain.joints) + 1 :]
 
 
 def _lumped_findings(chain: Chain, reach: float) -> Iterator[_WeighedFinding]:
@@ -172,18 +185,12 @@ def _of_limits(joint: Joint) -> Iterator[_Found]:
 
 def _step_findings(chain: Chain, weight: float) -> Iterator[_WeighedFinding]:
     """Yield the ways from joint to joint that are longer than an arm's."""
-    for joint, step in zip(chain.joints[1:], chain.joint_transforms[1:], strict=True):
-        length = float(np.linalg.norm(step[:3, 3]))
-        if length > _LONGEST_STEP:
-            element = f'joint {joint.name!r}'
-            message = f'{element} is {length:g} m away from the joint before it'
-            message += '; or is that in millimetres?'
+    joints = [(f'joint {joint.name!r}', 'the joint before it') for joint in chain.joints]
+    tips = [(f'link {tip!r}', 'the last joint') for tip in chain.tip_links]
+    for (element, before), (parent, length) in zip(joints + tips, _steps(chain), strict=True):
+        if parent >= 0 and length > _LONGEST_STEP:
+            message = f'{element} is {length:g} m away from {before}; or is that in millimetres?'
             yield weight, warning('long_link', element, length, message)
-    length = float(np.linalg.norm(chain.tip_transform[:3, 3]))
-    if length > _LONGEST_STEP:
-        element = f'link {chain.tip_link!r}'
-        message = f'{element} is {length:g} m away from the last joint; or is that in millimetres?'
-        yield weight, warning('long_link', element, length, message)
 
 
 # --- masses and inertias -------------------------------------------------------------------------
@@ -193,7 +200,7 @@ def _mass_findings(chain: Chain, reach: float) -> Iterator[_WeighedFinding]:
     """Yield what is odd about the links of an arm that can reach so far [m]."""
     masses = _body_masses(chain)
     total = sum(masses)
-    arm = f'{chain.base_link!r} to {chain.tip_link!r}'
+    arm = chain.ends
     if total == 0:
         message = f'no link from {arm} that moves has a mass: every torque is 0; needed: {MASSES}'
         yield np.inf, warning('no_masses', arm, 0.0, message)
@@ -237,7 +244,7 @@ def _equal_bodies(chain: Chain, reach: float) -> Iterator[_WeighedFinding]:
     }
     if len(kinds) == 1 and len(inertials) >= _FEWEST_EQUAL:
         mass = inertials[0].mass
-        arm = f'{chain.base_link!r} to {chain.tip_link!r}'
+        arm = chain.ends
         message = (
             f'all {len(inertials)} links from {arm} have {mass:g} kg and one inertia: '
             'placeholders?'
@@ -255,11 +262,9 @@ def _strange_masses(chain: Chain, masses: list[float], reach: float) -> Iterator
             message = f'{element} moves but has no mass'
             yield cost, warning('no_mass', element, mass, message)
             continue
-        heavy, neighbour = (
-            max((masses[k], chain.joints[k].child) for k in (i - 1, i + 1) if 0 <= k < len(masses))
-            if len(masses) > 1
-            else (0.0, '')
-        )
+        before = [] if chain.parents[i] < 0 else [chain.parents[i]]
+        neighbours = [(masses[k], chain.joints[k].child) for k in before + chain.children(i)]
+        heavy, neighbour = max(neighbours, default=(0.0, ''))
         if mass * _STRANGE_MASS_RATIO < heavy:
             message = f'{element} has {mass:g} kg, beside {heavy:g} kg of link {neighbour!r}'
             cost = _GRAVITY * reach * heavy / 10
@@ -309,10 +314,11 @@ def _large_inertias(chain: Chain) -> Iterator[_WeighedFinding]:
 
     What is lumped on the chain, and a link whose size nothing tells, must fit into the arm.
     """
-    sizes = _named_sizes(chain)
-    arm = float(np.linalg.norm(chain.joint_transforms[0][:3, 3])) + sum(
-        size for size in sizes if size < math.inf
-    )
+    sizes = [_named_size(chain, i) for i in range(len(chain.joints))]
+    known = [size if size < math.inf else 0.0 for size in sizes]
+    for i in chain.children(-1):
+        known[i] += float(np.linalg.norm(chain.joint_transforms[i][:3, 3]))
+    arm = max(_sums_to_tips(chain, known + [0.0] * len(chain.tips)))
     accelerated = _Accelerated(chain)
     for i, (joint, body) in enumerate(zip(chain.joints, chain.bodies[1:], strict=True)):
         for name in body.link_transforms:
@@ -358,47 +364,43 @@ def _radius_of_gyration(inertial: Inertial) -> float:
     return math.sqrt(max(0.0, min(largest, smallest + middle)) / inertial.mass)
 
 
-def _named_sizes(chain: Chain) -> list[float]:
+def _named_size(chain: Chain, i: int) -> float:
     """
-    Return the size [m] of each body that moves, by the URDF's frames; infinite: unknown.
+    Return the size [m] of a body that moves, by the URDF's frames; infinite: unknown.
 
-    They reach from joint to joint, with what is lumped on it and the strokes of its slides. A
+    It reaches from joint to joint, with what is lumped on it and the strokes of its slides. A
     joint lies anywhere along its axis: where along it the neighbours have their frames counts,
-    too. The last link has no joint at its end: it is as long, at least, as the way to its joint.
+    too. A last link has no joint at its end: it is as long, at least, as the way to its joint.
     """
-    steps = [*chain.joint_transforms, chain.tip_transform]
-    sizes = [_extent(chain, i, steps) for i in range(len(chain.joints))]
-    sizes[-1] = max(sizes[-1], float(np.linalg.norm(steps[-2][:3, 3])))
-    return sizes
-
-
-def _extent(chain: Chain, i: int, steps: list[FloatArray]) -> float:
-    """Return the largest distance [m] between two points of a body that the URDF names."""
-    joint, body = chain.joints[i], chain.bodies[i + 1]
-    before, after = steps[i], steps[i + 1]
-    points = [
-        np.zeros(3),
-        after[:3, 3],
-        -joint.axis * (joint.axis @ before[:3, :3].T @ before[:3, 3]),
-    ]
+    joint, body, before = chain.joints[i], chain.bodies[i + 1], chain.joint_transforms[i]
+    points = [np.zeros(3), -joint.axis * (joint.axis @ before[:3, :3].T @ before[:3, 3])]
+    points += [step[:3, 3] for step in _steps_behind(chain, i)]
     for name, placed in body.link_transforms.items():
         inertial = chain.description.links[name].inertial
         points.append(placed[:3, 3])
         if inertial is not None and inertial.mass > 0:
             points.append(placed[:3, :3] @ inertial.center_of_mass + placed[:3, 3])
     slides = [joint]
-    if i + 1 < len(chain.joints):
-        following = chain.joints[i + 1]
+    for k in chain.children(i):
+        following, after = chain.joints[k], chain.joint_transforms[k]
         slides.append(following)
-        along = following.axis * (following.axis @ steps[i + 2][:3, 3])
-        points.append(after[:3, :3] @ along + after[:3, 3])
+        for step in _steps_behind(chain, k):
+            along = following.axis * (following.axis @ step[:3, 3])
+            points.append(after[:3, :3] @ along + after[:3, 3])
     stroke = 0.0
     for slide in slides:
         if slide.kind == 'prismatic':
             lower, upper = slide.limit.lower, slide.limit.upper
             stroke += max(upper - lower, abs(lower), abs(upper)) or math.inf
     spread = np.array(points)
-    return float(np.linalg.norm(spread[:, None] - spread[None], axis=-1).max()) + stroke
+    size = float(np.linalg.norm(spread[:, None] - spread[None], axis=-1).max()) + stroke
+    return size if chain.children(i) else max(size, float(np.linalg.norm(before[:3, 3])))
+
+
+def _steps_behind(chain: Chain, i: int) -> list[FloatArray]:
+    """Return the frames of the joints and tips that body i carries, in its own."""
+    tips = [step for k, step in zip(chain.tips, chain.tip_transforms, strict=True) if k == i]
+    return [chain.joint_transforms[k] for k in chain.children(i)] + tips
 
 
 @dataclass(frozen=True)
@@ -410,8 +412,8 @@ class _Accelerated:
     @cached_property
     def _poses(self) -> FloatArray:
         poses = [np.eye(4)]
-        for step in self.chain.joint_transforms:
-            poses.append(poses[-1] @ step)
+        for parent, step in zip(self.chain.parents, self.chain.joint_transforms, strict=True):
+            poses.append(poses[parent + 1] @ step)
         return np.array(poses[1:])
 
     @cached_property
@@ -439,7 +441,8 @@ class _Accelerated:
         own = tensors @ axis @ axis
         arms = np.cross(axis, centers - self._poses[j][:3, 3])
         whole = own + masses * (arms * arms).sum(axis=1)
-        return own, float(whole[bodies >= j].sum())
+        moved = [j in self.chain.moving(i) for i in bodies]
+        return own, float(whole[moved].sum())
 
     def of(self, i: int, name: str, share: float) -> tuple[str, float, float] | None:
         """
@@ -450,7 +453,7 @@ class _Accelerated:
         """
         row = self._bodies[0][name]
         found = []
-        for j in range(i + 1):
+        for j in self.chain.moving(i):
             if self.chain.joints[j].kind == 'prismatic':
                 continue
             own, whole = self._by_joint[j]

@@ -7,9 +7,11 @@ Row i of the modified table takes frame i - 1 to frame i:
     Rot(x, alpha) Trans(x, a) Rot(y, beta) Rot(z, theta) Trans(z, d)
 
 Frame i moves with joint i, z_i points along its axis, and the joint variable is added to theta
-(revolute) or d (prismatic) with the sign +1. The angle beta (Hayati and Mirmirani 1985) is zero,
-save where two axes are nearly parallel or their common normal lies far away: there the normal
-would ruin the conditioning of everything that is computed from the table.
+(revolute) or d (prismatic) with the sign +1. In a tree frame i - 1 is that of the body before, and
+the row of a second child of it begins with Rot(z, gamma) Trans(z, b), as x of that frame points to
+the first child's axis (Khalil and Kleinfinger 1986). The angle beta (Hayati and Mirmirani 1985) is
+zero, save where two axes are nearly parallel or their common normal lies far away: there the
+normal would ruin the conditioning of everything that is computed from the table.
 """
 
 from __future__ import annotations
@@ -41,10 +43,15 @@ _TIE = 1e-9
 
 
 def dh_table(
-    joint_frames: ArrayLike, axes: ArrayLike, prismatic: ArrayLike, tip_frame: ArrayLike
+    joint_frames: ArrayLike,
+    axes: ArrayLike,
+    prismatic: ArrayLike,
+    tip_frame: ArrayLike,
+    parents: ArrayLike = (),
+    tips: ArrayLike = (),
 ) -> DHTable:
     """
-    Return the modified DH table of a chain of joint axes.
+    Return the modified DH table of a chain or a tree of joint axes.
 
     Parameters
     ----------
@@ -54,12 +61,16 @@ def dh_table(
     axes : array-like, shape (n, 3)
         Unit vector along each axis, in its joint frame.
     prismatic : array-like, shape (n,) of bool
-    tip_frame : array-like, shape (4, 4)
-        The tip link's frame at position zero, in the base link's frame.
+    tip_frame : array-like, shape (4, 4) or (k, 4, 4)
+        The tip link's frame, or each one's, at position zero, in the base link's frame.
+    parents : array-like, shape (n,) of int, optional
+        The joint before each one, -1: the base; depth first. Those of a chain where not given.
+    tips : array-like, shape (k,) of int, optional
+        The joint that moves each tip link; the last one where not given.
 
     Notes
     -----
-    The table starts with a zero row: frame 0 is frame 1 at position zero. It ends with
+    The table starts with a zero row: frame 0 is frame 1 at position zero. Each branch ends with
     theta = d = 0. A common normal may point either way; it is taken so that |theta| <= pi/2, so
     that position zero looks like zero. Each row is composed from the frame that the rows before,
     as rounded, give; the tip transform closes the chain.
@@ -70,31 +81,67 @@ def dh_table(
     origins = frames[:, :3, 3]
     is_prismatic = np.array(prismatic, dtype=bool)
     n = len(frames)
-    steps = np.linalg.norm(np.diff(origins, axis=0), axis=1)
-    arm_length = max(_SHORTEST_ARM, float(steps.sum()))
-    alpha, a, beta, theta, d = np.zeros((5, n))
-
-    # `frame` has its z on axis i; rotated by theta_i and displaced by d_i it becomes frame i.
-    frame = transform(frames[0, :3, :3] @ rotation_z_onto(axes_in_joints[0]), origins[0])
-    base = frame
-    for i in range(n - 1):
-        theta[i], d[i], alpha[i + 1], a[i + 1], beta[i + 1] = _row_to_next_axis(
-            frame, origins[i], origins[i + 1], directions[i + 1], arm_length
-        )
-        frame = (
-            frame
-            @ transform(rotation_z(theta[i]), (0, 0, d[i]))
-            @ constant_transform(alpha[i + 1], a[i + 1], beta[i + 1])
-        )
-    _give_offsets_to_prismatic_neighbours(alpha, beta, d, is_prismatic)
-    base = base @ transform(rotation_z(theta[0]), (0, 0, d[0]))
-    theta[[0, -1]] = d[[0, -1]] = 0.0
-    frame = base
-    for i in range(n):
-        frame = frame @ constant_transform(alpha[i], a[i], beta[i])
-        frame = frame @ transform(rotation_z(theta[i]), (0, 0, d[i]))
-    tip = inverse_transform(frame) @ np.asarray(tip_frame, dtype=float)
-    return DHTable(alpha, a, beta, theta, d, is_prismatic, base, tip)
+    alpha, a, beta, theta, d, gamma, b = np.zeros((7, n))
+    rows = (alpha, a, beta, theta, d)
+    tree = DHTable(
+        *rows,
+        is_prismatic,
+        np.eye(4),
+        np.asarray(tip_frame, dtype=float),
+        parents=np.array(parents, dtype=int),
+        tips=np.array(tips, dtype=int),
+    )
+    # What is before a second child of the base is frame 0, which is frame 1 at position zero.
+    before = np.maximum(tree.parents, 0)
+    steps = np.linalg.norm(origins - origins[before], axis=1)
+    arm_length = max(_SHORTEST_ARM, float((tree.carries @ steps).max()))
+    base = transform(frames[0, :3, :3] @ rotation_z_onto(axes_in_joints[0]), origins[0])
+    placed = np.zeros((n, 4, 4))
+    for branch in tree.branches:
+        first, last = branch[0], branch[-1]
+        # `frame` has its z on axis i; rotated by theta_i and displaced by d_i it becomes frame i.
+        frame = base
+        if first > 0:
+            k = before[first]
+            frame = base if tree.parents[first] < 0 else placed[k]
+            gamma[first], b[first], alpha[first], a[first], beta[first] = _row_to_next_axis(
+                frame, origins[k], origins[first], directions[first], arm_length
+            )
+            frame = (
+                frame
+                @ transform(rotation_z(gamma[first]), (0, 0, b[first]))
+                @ constant_transform(alpha[first], a[first], beta[first])
+            )
+        for i in branch[:-1]:
+            theta[i], d[i], alpha[i + 1], a[i + 1], beta[i + 1] = _row_to_next_axis(
+                frame, origins[i], origins[i + 1], directions[i + 1], arm_length
+            )
+            frame = (
+                frame
+                @ transform(rotation_z(theta[i]), (0, 0, d[i]))
+                @ constant_transform(alpha[i + 1], a[i + 1], beta[i + 1])
+            )
+        _give_offsets_to_prismatic_neighbours(branch, alpha, beta, d, is_prismatic)
+        if first == 0:
+            base = base @ transform(rotation_z(theta[0]), (0, 0, d[0]))
+            theta[0] = d[0] = 0.0
+        theta[last] = d[last] = 0.0
+        for i in branch:
+            frame = base if tree.parents[i] < 0 else placed[tree.parents[i]]
+            frame = frame @ transform(rotation_z(gamma[i]), (0, 0, b[i]))
+            frame = frame @ constant_transform(alpha[i], a[i], beta[i])
+            placed[i] = frame @ transform(rotation_z(theta[i]), (0, 0, d[i]))
+    tip_transforms = inverse_transform(placed[tree.tips]) @ tree.tip_transforms
+    return DHTable(
+        *rows,
+        is_prismatic,
+        base,
+        tip_transforms if len(tree.tips) > 1 else tip_transforms[0],
+        parents=tree.parents,
+        gamma=gamma,
+        b=b,
+        tips=tree.tips,
+    )
 
 
 def _row_to_next_axis(
@@ -181,10 +228,14 @@ def _clean_length(length: float) -> float:
 
 
 def _give_offsets_to_prismatic_neighbours(
-    alpha: FloatArray, beta: FloatArray, d: FloatArray, prismatic: NDArray[np.bool_]
+    branch: range,
+    alpha: FloatArray,
+    beta: FloatArray,
+    d: FloatArray,
+    prismatic: NDArray[np.bool_],
 ) -> None:
     """Move d of a revolute joint into that of a prismatic one whose axis is parallel to it."""
-    for i in range(1, len(d)):
+    for i in branch[1:]:
         if beta[i] != 0.0 or alpha[i] not in (0.0, math.pi) or prismatic[i - 1] == prismatic[i]:
             continue
         revolute, sliding = (i, i - 1) if prismatic[i - 1] else (i - 1, i)

@@ -17,24 +17,23 @@ def frame_transforms(dh: DHTable, q: NDArray) -> NDArray:
     """
     steps = step_transforms(dh, q)
     frames = np.empty_like(steps)
-    frame = dh.base_transform
-    for i in range(dh.n):
-        frame = frame @ steps[..., i, :, :]
-        frames[..., i, :, :] = frame
+    placed = [dh.base_transform] * (dh.n + 1)  # the last one, of index -1, is the base
+    for i, parent in enumerate(dh.parents.tolist()):
+        frames[..., i, :, :] = placed[i] = placed[parent] @ steps[..., i, :, :]
     return frames
 
 
 def relative_transforms(dh: DHTable, q: NDArray) -> NDArray:
     """
-    Return frame j in frame i for all i <= j, (..., n, n, 4, 4), and zero below.
+    Return frame j in frame i where joint i moves body j, (..., n, n, 4, 4), and zero elsewhere.
 
     ``dh`` is a modified table, q (..., n) the joint positions [rad or m].
     """
     steps = step_transforms(dh, q)
     frames = np.zeros((*q.shape, dh.n, 4, 4), dtype=steps.dtype)
-    for j in range(dh.n):
-        if j:
-            frames[..., :j, j, :, :] = frames[..., :j, j - 1, :, :] @ steps[..., None, j, :, :]
+    for j, parent in enumerate(dh.parents.tolist()):
+        if parent >= 0:
+            frames[..., :j, j, :, :] = frames[..., :j, parent, :, :] @ steps[..., None, j, :, :]
         frames[..., j, j, :, :] = np.eye(4)
     return frames
 
@@ -53,7 +52,7 @@ def joint_operators(dh: DHTable) -> NDArray:
 
 def step_transforms(dh: DHTable, q: NDArray) -> NDArray:
     """
-    Return frame i in frame i - 1, (..., n, 4, 4), for q (..., n).
+    Return frame i in the frame before it, (..., n, 4, 4), for q (..., n).
 
     ``dh`` is a modified table.
     """
@@ -67,7 +66,7 @@ def step_transforms(dh: DHTable, q: NDArray) -> NDArray:
 
 def joint_transforms(dh: DHTable, q: NDArray) -> tuple[NDArray, NDArray]:
     """
-    Return rotation (..., n, 3, 3) and origin (..., n, 3) [m] of frame i in frame i - 1.
+    Return rotation (..., n, 3, 3) and origin (..., n, 3) [m] of frame i in the one before it.
 
     ``dh`` is a modified table, q (..., n) the joint positions [rad or m].
     """
@@ -78,9 +77,7 @@ def joint_transforms(dh: DHTable, q: NDArray) -> tuple[NDArray, NDArray]:
     rotation[..., 0] = c * x + s * y
     rotation[..., 1] = c * y - s * x
     rotation[..., 2] = z
-    origin = d * z
-    origin[..., 0] += dh.a
-    return rotation, origin
+    return rotation, d * z + dh.constant_steps
 
 
 def cosines_and_sines(dh: DHTable, q: NDArray) -> tuple[NDArray, NDArray]:

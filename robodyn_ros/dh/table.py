@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
 from typing import Any, Literal
@@ -13,8 +13,9 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from robodyn_ros.errors import InvalidArgument, Phrase
 from robodyn_ros.record import Record, Table
-from robodyn_ros.spatial import FloatArray, rotation_x, rotation_y, transform
+from robodyn_ros.spatial import FloatArray, rotation_x, rotation_y, rotation_z, transform
 
 Convention = Literal['modified', 'standard']
 _ROUNDING = 1e-10  # [m or rad]: what a URDF's digits leave of a zero
@@ -24,7 +25,7 @@ _RIGHT_ANGLES = {0: '0', 1: 'π/2', -1: '-π/2', 2: 'π', -2: '-π'}
 @dataclass(frozen=True, eq=False, repr=False)
 class DHTable(Record):
     """
-    A DH table with its base and tip transforms.
+    A DH table with its base and tip transforms, of a chain or of a tree.
 
     Attributes
     ----------
@@ -35,12 +36,21 @@ class DHTable(Record):
     prismatic : bool array, shape (n,)
     base_transform : array, shape (4, 4)
         Frame 0 in the base link's frame.
-    tip_transform : array, shape (4, 4)
-        The tip link's frame in frame n.
+    tip_transform : array, shape (4, 4), or (k, 4, 4) for k tips
+        The tip link's frame in frame n, or each tip link's in frame ``tips[i] + 1``.
     convention : 'modified' or 'standard'
         A modified row is Rx(alpha) Tx(a) Ry(beta) Rz(theta) Tz(d), and frame i moves with joint
         i; a standard row is Rz(theta) Tz(d) Tx(a) Rx(alpha) Ry(beta), and joint i acts about
         z_(i-1).
+    parents : int array, shape (n,)
+        Index of the row before each one, -1: the base. Rows come depth first: what a joint moves
+        is its row and the next ones. Those of a chain where not given.
+    gamma : array, shape (n,) [rad]
+    b : array, shape (n,) [m]
+        The row of a second child begins with Rz(gamma) Tz(b) (Khalil and Kleinfinger 1986); zero
+        elsewhere, and where not given.
+    tips : int array, shape (k,)
+        Index of the row that each tip link moves with; the last one where not given.
     """
 
     alpha: FloatArray
@@ -52,6 +62,22 @@ class DHTable(Record):
     base_transform: FloatArray
     tip_transform: FloatArray
     convention: Convention = 'modified'
+    parents: NDArray[np.int_] = field(default_factory=lambda: np.zeros(0, dtype=int))
+    gamma: FloatArray = field(default_factory=lambda: np.zeros(0))
+    b: FloatArray = field(default_factory=lambda: np.zeros(0))
+    tips: NDArray[np.int_] = field(default_factory=lambda: np.zeros(0, dtype=int))
+
+    def __post_init__(self) -> None:
+        of_chain = {
+            'parents': np.arange(-1, self.n - 1),
+            'gamma': np.zeros(self.n),
+            'b': np.zeros(self.n),
+            'tips': np.array([self.n - 1]),
+        }
+        for name, values in of_chain.items():
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, values)
+        super().__post_init__()
 
     @property
     def n(self) -> int:
@@ -59,21 +85,66 @@ class DHTable(Record):
         return len(self.alpha)
 
     @property
+    def is_chain(self) -> bool:
+        """Whether each body carries one joint, and the last one the only tip."""
+        return self.n - 1 == self.tips[0] and len(self.tips) == len(self.branches) == 1
+
+    @cached_property
+    def branches(self) -> tuple[range, ...]:
+        """The rows from the base, or a second child, through first children to an end."""
+        starts = np.flatnonzero(self.parents != np.arange(-1, self.n - 1)).tolist()
+        return tuple(map(range, [0, *starts], [*starts, self.n]))
+
+    @cached_property
+    def carries(self) -> NDArray[np.bool_]:
+        """Whether joint j moves body i at [i, j], (n, n)."""
+        carries = np.eye(self.n, dtype=bool)
+        for i, parent in enumerate(self.parents):
+            if parent >= 0:
+                carries[i] |= carries[parent]
+        return carries
+
+    @cached_property
+    def ends(self) -> NDArray[np.int_]:
+        """Of each joint the row behind the last one of those that it moves, (n,)."""
+        return np.arange(self.n) + self.carries.sum(axis=0)
+
+    @cached_property
+    def tip_transforms(self) -> FloatArray:
+        """Each tip link's frame in that of its body, (k, 4, 4)."""
+        return self.tip_transform.reshape(-1, 4, 4)
+
+    @property
     def structure(self) -> str:
-        """Kinds of the joints, base to tip: ``6R``, ``2RP3R``."""
-        runs = groupby('P' if slides else 'R' for slides in self.prismatic)
+        """Kinds of the joints, base to tip: ``6R``, ``2RP3R``; of a tree by branches."""
+        return ' + '.join(map(self._kinds, self.branches))
+
+    def _kinds(self, branch: range) -> str:
+        runs = groupby('P' if self.prismatic[i] else 'R' for i in branch)
         counts = ((kind, len(list(run))) for kind, run in runs)
         return ''.join(f'{count if count > 1 else ""}{kind}' for kind, count in counts)
 
     @cached_property
+    def plane_rotations(self) -> FloatArray:
+        """Cosines and sines of alpha, beta, gamma, exact at right angles, (n, 3, 2)."""
+        angles = np.stack([self.alpha, self.beta, self.gamma], axis=1)
+        return np.array([[rotation_x(angle)[1:, 1] for angle in row] for row in angles])
+
+    @cached_property
     def constant_rotations(self) -> FloatArray:
-        """Rot(x, alpha) Rot(y, beta) of each row, (n, 3, 3)."""
+        """Rot(z, gamma) Rot(x, alpha) Rot(y, beta) of each row, (n, 3, 3)."""
         return np.array(
             [
-                rotation_x(alpha) @ rotation_y(beta)
-                for alpha, beta in zip(self.alpha, self.beta, strict=True)
+                rotation_z(gamma) @ rotation_x(alpha) @ rotation_y(beta)
+                for gamma, alpha, beta in zip(self.gamma, self.alpha, self.beta, strict=True)
             ]
         )
+
+    @cached_property
+    def constant_steps(self) -> FloatArray:
+        """Trans(z, b) Rot(z, gamma) Trans(x, a) of each row, (n, 3) [m]."""
+        rows = zip(self.gamma, self.a, self.b, strict=True)
+        return np.array([rotation_z(gamma) @ (a, 0.0, b) for gamma, a, b in rows])
 
     def standard(self) -> DHTable:
         """
@@ -81,9 +152,21 @@ class DHTable(Record):
 
         The product of all modified rows, regrouped one half row further, is the product of all
         standard rows: row i keeps theta_i and d_i and takes alpha, a and beta of row i + 1.
+
+        Raises
+        ------
+        InvalidArgument
+            A tree: a standard row ends at the next axis, and a body may carry two of them.
         """
         if self.convention == 'standard':
             return self
+        if not self.is_chain:
+            raise InvalidArgument(
+                'DH convention',
+                Phrase('standard'),
+                'modified for a tree: a standard row ends at the next axis, and a body may carry '
+                'several',
+            )
         base = self.base_transform @ constant_transform(self.alpha[0], self.a[0], self.beta[0])
         return replace(
             self,
@@ -123,8 +206,10 @@ def table_rows(table: DHTable) -> list[list[str]]:
     angle_and_length = ['α [rad]', 'a [m]'] + ['β [rad]'] * with_beta
     joint_columns = ['θ [rad]', 'd [m]']
     modified = table.convention == 'modified'
+    branching = len(table.branches) > 1
     if modified:
-        header = ['i', *angle_and_length, *joint_columns]
+        before = ['parent', 'γ [rad]', 'b [m]'] * branching
+        header = ['i', *before, *angle_and_length, *joint_columns]
     else:
         header = ['i', *joint_columns, *(['a [m]', 'α [rad]'] + ['β [rad]'] * with_beta)]
     rows = [header]
@@ -137,6 +222,9 @@ def table_rows(table: DHTable) -> list[list[str]]:
             theta = _with_variable(i, theta)
         constants = [alpha, a] if modified else [a, alpha]
         constants += [_angle_text(beta)] * with_beta
+        if branching:
+            before = [str(table.parents[i] + 1), _angle_text(table.gamma[i])]
+            constants = [*before, _number_text(table.b[i]), *constants]
         variables = [theta, d]
         halves = [*constants, *variables] if modified else [*variables, *constants]
         rows.append([str(i + 1), *halves])
@@ -147,13 +235,16 @@ def row_formula(table: DHTable) -> str:
     """Return what one row of the table stands for."""
     beta = ' Rot(y, β)' if table.beta.any() else ''
     if table.convention == 'modified':
-        return f'Rot(x, α) Trans(x, a){beta} Rot(z, θ) Trans(z, d)'
+        branch = 'Rot(z, γ) Trans(z, b) ' if len(table.branches) > 1 else ''
+        return f'{branch}Rot(x, α) Trans(x, a){beta} Rot(z, θ) Trans(z, d)'
     return f'Rot(z, θ) Trans(z, d) Trans(x, a) Rot(x, α){beta}'
 
 
 def table_as_dict(table: DHTable) -> dict[str, Any]:
     """Return a table as plain lists, for JSON."""
-    names = ('alpha', 'a', 'beta', 'theta', 'd', 'prismatic', 'base_transform', 'tip_transform')
+    names = ['alpha', 'a', 'beta', 'theta', 'd', 'prismatic', 'base_transform', 'tip_transform']
+    if not table.is_chain:
+        names += ['parents', 'gamma', 'b', 'tips']
     lists = {name: getattr(table, name).tolist() for name in names}
     return {'convention': table.convention, **lists}
 

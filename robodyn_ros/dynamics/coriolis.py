@@ -14,6 +14,8 @@ gather into the motion of whole links, W_j = sum over k <= j of qd_k V_k:
     C_im = sum over links j >= max(i, m) of Tr((Vd_m P_j + V_m W_j P_j) V_iT),
     Vd_m = W_m V_m - V_m W_m.
 
+In a tree k <= j reads: joint k moves link j; what joints of two branches share is nothing.
+
 As dP_j/dt = W_j P_j + P_j W_jT, it follows that dM/dt = C + CT: dM/dt - 2 C is skew-symmetric.
 """
 
@@ -54,7 +56,7 @@ class BaseMotions:
         """Return those of a model at positions and velocities (..., n)."""
         frames = frame_transforms(model.dh, q)
         v = frames @ joint_operators(model.dh) @ inverse_transform(frames)
-        w = np.cumsum(qd[..., None, None] * v, axis=-3)
+        w = of_links(model, qd[..., None, None] * v)
         own = frames @ pseudo_inertia(model.inertial_parameters) @ np.swapaxes(frames, -1, -2)
         return cls(v, w @ v - v @ w, w, own)
 
@@ -74,16 +76,22 @@ def christoffel_coriolis_matrix(model: RobotModel, q: NDArray, qd: NDArray) -> N
     Of order n^2. Rotors do not enter: their inertia is constant.
     """
     motions = BaseMotions.of(model, q, qd)
-    body, velocity = (outer_sums(x) for x in (motions.own, motions.w @ motions.own))
-    return split_traces(motions.v, motions.v_rate, body, motions.v, velocity)
+    body, velocity = (outer_sums(model, x) for x in (motions.own, motions.w @ motions.own))
+    return split_traces(model, motions.v, motions.v_rate, body, motions.v, velocity)
 
 
-def outer_sums(x: NDArray) -> NDArray:
-    """Return the sums over links t to n of x (..., n, 4, 4), for every t."""
-    return np.cumsum(x[..., ::-1, :, :], axis=-3)[..., ::-1, :, :]
+def of_links(model: RobotModel, x: NDArray) -> NDArray:
+    """Return the sums of x (..., n, 4, 4) over the joints that move each link."""
+    return (model.dh.carries @ _flat(x)).reshape(x.shape)
+
+
+def outer_sums(model: RobotModel, x: NDArray) -> NDArray:
+    """Return the sums of x (..., n, 4, 4) over the links that each joint moves."""
+    return (model.dh.carries.T @ _flat(x)).reshape(x.shape)
 
 
 def split_traces(
+    model: RobotModel,
     v: NDArray,
     a: NDArray,
     body: NDArray,
@@ -96,12 +104,16 @@ def split_traces(
 
     For i <= m ``turned`` of m is added to the sum in brackets. All are (..., n, 4, 4).
     """
+    carries = model.dh.carries
     on_and_above = _traces(v, a @ body + b @ velocity + turned)
     below = _traces(v @ body, a) + _traces(v @ np.swapaxes(velocity, -1, -2), b)
-    return np.triu(on_and_above) + np.tril(below, -1)
+    return np.where(carries.T, on_and_above, np.where(carries, below, 0.0))
 
 
 def _traces(a: NDArray, b: NDArray) -> NDArray:
     """Return Tr(b_m a_iT) (..., i, m) for matrices a (..., i, 4, 4) and b (..., m, 4, 4)."""
-    flat_a, flat_b = (x.reshape(*x.shape[:-2], 16) for x in (a, b))
-    return flat_a @ np.swapaxes(flat_b, -1, -2)
+    return _flat(a) @ np.swapaxes(_flat(b), -1, -2)
+
+
+def _flat(matrices: NDArray) -> NDArray:
+    return matrices.reshape(*matrices.shape[:-2], 16)

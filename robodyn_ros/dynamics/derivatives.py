@@ -29,7 +29,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robodyn_ros.dynamics.coriolis import BaseMotions, outer_sums, split_traces
+from robodyn_ros.dynamics.coriolis import BaseMotions, of_links, outer_sums, split_traces
 from robodyn_ros.dynamics.rigid_body import forward_dynamics, mass_matrix
 from robodyn_ros.model import RobotModel, model_states
 
@@ -155,16 +155,17 @@ def _torque_derivatives(
     """Return d tau / d q and d tau / d qd (..., n, n)."""
     motions = BaseMotions.of(model, q, qd)
     v, w, v_rate, own = motions.v, motions.w, motions.v_rate, motions.own
-    w_rate = np.cumsum(qdd[..., None, None] * v + qd[..., None, None] * v_rate, axis=-3)
+    w_rate = of_links(model, qdd[..., None, None] * v + qd[..., None, None] * v_rate)
     v_rate_2 = w_rate @ v - v @ w_rate + w @ v_rate - v_rate @ w
     field = np.zeros((4, 4))
     field[:3, 3] = -model.gravity
 
     # Of links t to n as one body: pseudo-inertia, and its products with velocity, acceleration.
-    body, velocity, force = (outer_sums(x) for x in (own, w @ own, (w_rate + w @ w + field) @ own))
+    accelerated = (w_rate + w @ w + field) @ own
+    body, velocity, force = (outer_sums(model, x) for x in (own, w @ own, accelerated))
     change = v_rate_2 - v @ field
     turned = v @ force
     turned = turned + force @ np.swapaxes(v, -1, -2)
-    by_position = split_traces(v, change, body, 2.0 * v_rate, velocity, turned)
-    by_velocity = split_traces(v, 2.0 * v_rate, body, 2.0 * v, velocity)
+    by_position = split_traces(model, v, change, body, 2.0 * v_rate, velocity, turned)
+    by_velocity = split_traces(model, v, 2.0 * v_rate, body, 2.0 * v, velocity)
     return by_position, by_velocity

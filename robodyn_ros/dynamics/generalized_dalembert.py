@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from robodyn_ros.dh.frames import frame_transforms
+from robodyn_ros.dh.table import DHTable
 from robodyn_ros.dynamics.centers_of_mass import centers_of_mass
 from robodyn_ros.kinematics import tip_wrench_torque
 from robodyn_ros.model import RobotModel
@@ -45,8 +46,8 @@ def joint_torques(
     model : RobotModel
     q, qd, qdd : array, shape (..., n)
         Positions, velocities, accelerations [rad or m, and per s, s²].
-    tip_wrench : array, shape (6,) or (..., 6), optional
-        Force [N] and moment [N m] that the tip exerts on the world, about the tip link's origin,
+    tip_wrench : array, shape (6 k,) or (..., 6 k), optional
+        Force [N] and moment [N m] that each tip exerts on the world, about the tip link's origin,
         in base link axes.
 
     Raises
@@ -96,7 +97,6 @@ class _Geometry:
     """
 
     def __init__(self, model: RobotModel, q: NDArray) -> None:
-        n = model.n
         self.model = model
         self.mass, rho, self.inertia = centers_of_mass(model)
         frames = frame_transforms(model.dh, q)
@@ -104,7 +104,7 @@ class _Geometry:
         self.to_center = matrix_times(self.rotation, rho)
         self.z = frames[..., :3, 2]
         prismatic = model.dh.prismatic[:, None]
-        carried = np.tri(n, dtype=bool)[..., None]
+        carried = model.dh.carries[..., None]
         z = self.z[..., None, :, :]
         center = self.origin + self.to_center
         lever = center[..., :, None, :] - self.origin[..., None, :, :]
@@ -124,14 +124,16 @@ class _Geometry:
         dh = self.model.dh
         rotating = np.where(dh.prismatic, 0.0, qd)[..., None] * self.z
         sliding = np.where(dh.prismatic, qd, 0.0)[..., None] * self.z
-        w = np.cumsum(rotating, axis=-2)
+        w = _sums_outward(dh, rotating)
         w_before = w - rotating
-        wd = np.cumsum(cross(w_before, rotating), axis=-2)
-        # Of the origins: link i - 1 carries the vector to p_i, which a prismatic joint moves.
-        to_next = self.origin[..., 1:, :] - self.origin[..., :-1, :]
+        wd = _sums_outward(dh, cross(w_before, rotating))
+        # Of the origins: the link before carries the vector to p_i, which a prismatic joint moves.
+        later = np.flatnonzero(dh.parents >= 0)
+        before = dh.parents[later]
+        to_next = self.origin[..., later, :] - self.origin[..., before, :]
         a = 2.0 * cross(w_before, sliding)
-        a[..., 1:, :] += cross(wd[..., :-1, :], to_next) + _twice(w[..., :-1, :], to_next)
-        vd = np.cumsum(a, axis=-2) + cross(wd, self.to_center) + _twice(w, self.to_center)
+        a[..., later, :] += cross(wd[..., before, :], to_next) + _twice(w[..., before, :], to_next)
+        vd = _sums_outward(dh, a) + cross(wd, self.to_center) + _twice(w, self.to_center)
         return _sum_of_projections(self.reach, self.mass[:, None] * vd)
 
     def rotational_coriolis_torque(self, qd: NDArray) -> NDArray:
@@ -147,6 +149,15 @@ class _Geometry:
     def gravity_torque(self) -> NDArray:
         """Return c (..., n), (3.4-28)."""
         return -(self.mass[:, None, None] * self.reach).sum(axis=-3) @ self.model.gravity
+
+
+def _sums_outward(dh: DHTable, x: NDArray) -> NDArray:
+    """Return the sums of x (..., n, 3) over the joints that move each link."""
+    result = x.copy()
+    for i, parent in enumerate(dh.parents.tolist()):
+        if parent >= 0:
+            result[..., i, :] += result[..., parent, :]
+    return result
 
 
 def _sum_of_products(a: NDArray, b: NDArray) -> NDArray:

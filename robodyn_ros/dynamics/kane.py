@@ -46,8 +46,8 @@ def joint_torques(
     model : RobotModel
     q, qd, qdd : array, shape (..., n)
         Positions, velocities, accelerations [rad or m, and per s, s²].
-    tip_wrench : array, shape (6,) or (..., 6), optional
-        Force [N] and moment [N m] that the tip exerts on the world, about the tip link's origin,
+    tip_wrench : array, shape (6 k,) or (..., 6 k), optional
+        Force [N] and moment [N m] that each tip exerts on the world, about the tip link's origin,
         in base link axes.
 
     Raises
@@ -70,8 +70,8 @@ def joint_torques(
 
     # Stage 1: what of the rotations Q_i and the steps a_i (in frame i - 1) depends on q.
     joints = _Rotations(dh, q)
-    a = np.where(dh.prismatic, q + dh.d, dh.d)[..., None] * dh.constant_rotations[:, :, 2]
-    a[..., 0] += dh.a
+    offset = np.where(dh.prismatic, q + dh.d, dh.d)[..., None]
+    a = offset * dh.constant_rotations[:, :, 2] + dh.constant_steps
     to_base = dh.base_transform[:3, :3]
 
     # Stage 2: angular velocities, W_i = wd_i x + w_i x w_i x, and pdd_i: the accelerations of the
@@ -79,8 +79,10 @@ def joint_torques(
     w = joints.outward((0.0, 0.0, 0.0), revolute_axes * qd)
     wd = joints.outward((0.0, 0.0, 0.0), revolute_axes * qdd + cross(w, revolute_axes * qd))
     swing = _swing(w, wd)
+    later = np.flatnonzero(dh.parents >= 0)
+    before = dh.parents[later]
     swung = np.zeros_like(w)
-    swung[..., 1:, :] = matrix_times(swing[..., :-1, :, :], a[..., 1:, :] - rho[:-1])
+    swung[..., later, :] = matrix_times(swing[..., before, :, :], a[..., later, :] - rho[before])
     sliding = prismatic_axes * qdd + 2.0 * cross(w, prismatic_axes * qd)
     pdd = joints.outward(
         tuple(-to_base.T @ model.gravity), matrix_times(swing, rho) + sliding, swung
@@ -89,11 +91,13 @@ def joint_torques(
     # Stage 3: u_i = m_i pdd_i, v_i = sum of u_j and w_i = sum of hd_j + s_ji x u_j, j = i to n.
     u = mass[:, None] * pdd
     hd = matrix_times(inertia, wd) + cross(w, matrix_times(inertia, w))
-    force, moment = _tip_wrench_in_last_frame(joints, to_base, tip_wrench)
-    a_next = np.concatenate([a[..., 1:, :], np.zeros_like(a[..., :1, :])], axis=-2)
-    a_next[..., -1, :] = dh.tip_transform[:3, 3]
-    carried, total_force = joints.inward(force, u)
-    _, total_moment = joints.inward(moment, hd + cross(rho, u) + cross(a_next, carried))
+    moments = hd + cross(rho, u)
+    _add_tip_wrenches(dh, joints, to_base, tip_wrench, u, moments)
+    carried, total_force = joints.inward(u)
+    levers = cross(a, carried)
+    for i, parent in zip(later.tolist(), before.tolist()):
+        moments[..., parent, :] += levers[..., i, :]
+    _, total_moment = joints.inward(moments)
     return np.where(dh.prismatic, total_force[..., 2], total_moment[..., 2])
 
 
@@ -101,29 +105,31 @@ class _Rotations:
     """The rotations Q_i of frame i in frame i - 1 as angles, not as matrices."""
 
     def __init__(self, dh: DHTable, q: NDArray) -> None:
-        self.n = dh.n
+        self.parents = dh.parents.tolist()
         # Joints first: what is taken of one configuration is a plain number.
         self.cos, self.sin = (np.moveaxis(x, -1, 0) for x in cosines_and_sines(dh, q))
-        # Of Rot(x, alpha) Rot(y, beta), with exact zeros and ones at right angles.
-        constant = dh.constant_rotations
-        self.alpha = list(zip(constant[:, 1, 1].tolist(), constant[:, 2, 1].tolist()))
-        self.beta = list(zip(constant[:, 0, 0].tolist(), constant[:, 0, 2].tolist()))
+        self.constant = dh.plane_rotations.tolist()
 
     def to_parent(self, i: int, vector: Components) -> Components:
-        """Return Q_i v, eqs. (54), (55); 4 multiplications more where beta is not zero."""
+        """Return Q_i v, eqs. (54), (55); 4 multiplications more for beta and gamma each."""
         x, y, z = vector
-        (ca, sa), (cb, sb) = self.alpha[i], self.beta[i]
+        (ca, sa), (cb, sb), (cg, sg) = self.constant[i]
         c, s = self.cos[i], self.sin[i]
         x, u = c * x - s * y, s * x + c * y
         if sb:
             x, z = cb * x + sb * z, cb * z - sb * x
-        return x, ca * u - sa * z, sa * u + ca * z
+        y, z = ca * u - sa * z, sa * u + ca * z
+        if sg or cg < 0.0:
+            x, y = cg * x - sg * y, sg * x + cg * y
+        return x, y, z
 
     def to_child(self, i: int, vector: Components) -> Components:
         """Return Q_iT v."""
         x, y, z = vector
-        (ca, sa), (cb, sb) = self.alpha[i], self.beta[i]
+        (ca, sa), (cb, sb), (cg, sg) = self.constant[i]
         c, s = self.cos[i], self.sin[i]
+        if sg or cg < 0.0:
+            x, y = cg * x + sg * y, cg * y - sg * x
         y, z = ca * y + sa * z, ca * z - sa * y
         if sb:
             x, z = cb * x - sb * z, sb * x + cb * z
@@ -132,24 +138,26 @@ class _Rotations:
     def outward(
         self, at_base: Components, after: NDArray, before: NDArray | None = None
     ) -> NDArray:
-        """Return x_i = Q_iT (x_(i-1) + before_i) + after_i for i = 1 to n, (..., n, 3)."""
-        result, x = np.empty_like(after), at_base
+        """Return x_i = Q_iT (x_parent + before_i) + after_i for i = 1 to n, (..., n, 3)."""
+        result = np.empty_like(after)
         stored, after = _joints_first(result), _joints_first(after)
         before = None if before is None else _joints_first(before)
-        for i in range(self.n):
+        links = [at_base] * (len(self.parents) + 1)  # the last one, of index -1, is the base
+        for i, parent in enumerate(self.parents):
+            x = links[parent]
             x = self.to_child(i, x if before is None else _sum(x, before[i]))
-            x = stored[i, 0], stored[i, 1], stored[i, 2] = _sum(x, after[i])
+            links[i] = stored[i, 0], stored[i, 1], stored[i, 2] = _sum(x, after[i])
         return result
 
-    def inward(self, at_tip: Components, added: NDArray) -> tuple[NDArray, NDArray]:
-        """Return c_i = Q_(i+1) x_(i+1), from c_n = at_tip, and x_i = c_i + added_i."""
-        carried, result = np.empty_like(added), np.empty_like(added)
-        stored, total, added = (_joints_first(x) for x in (carried, result, added))
-        c = at_tip
-        for i in range(self.n - 1, -1, -1):
-            stored[i, 0], stored[i, 1], stored[i, 2] = c
-            x = total[i, 0], total[i, 1], total[i, 2] = _sum(c, added[i])
-            c = self.to_parent(i, x)
+    def inward(self, added: NDArray) -> tuple[NDArray, NDArray]:
+        """Return c_i = Q_i x_i, in the frame before, and x_i = added_i + c of what i carries."""
+        carried, result = np.empty_like(added), added.copy()
+        stored, total = _joints_first(carried), _joints_first(result)
+        for i in range(len(self.parents) - 1, -1, -1):
+            parent = self.parents[i]
+            c = stored[i, 0], stored[i, 1], stored[i, 2] = self.to_parent(i, tuple(total[i]))
+            if parent >= 0:
+                total[parent, 0], total[parent, 1], total[parent, 2] = _sum(c, total[parent])
         return carried, result
 
 
@@ -162,17 +170,27 @@ def _swing(w: NDArray, wd: NDArray) -> NDArray:
     return np.stack([*entries, -(xx + yy)], axis=-1).reshape(*x.shape, 3, 3)
 
 
-def _tip_wrench_in_last_frame(
-    joints: _Rotations, to_base: NDArray, tip_wrench: NDArray | None
-) -> tuple[Components, Components]:
-    """Return the tip's force and moment about the tip link's origin, in the axes of frame n."""
+def _add_tip_wrenches(
+    dh: DHTable,
+    joints: _Rotations,
+    to_base: NDArray,
+    tip_wrench: NDArray | None,
+    forces: NDArray,
+    moments: NDArray,
+) -> None:
+    """Add each tip's force and moment to those of its link, about the origin of its frame."""
     if tip_wrench is None:
-        return (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)
-    in_frame = (part @ to_base for part in (tip_wrench[..., :3], tip_wrench[..., 3:]))
-    force, moment = (tuple(np.moveaxis(part, -1, 0)) for part in in_frame)
-    for i in range(joints.n):
-        force, moment = joints.to_child(i, force), joints.to_child(i, moment)
-    return force, moment
+        return
+    parts = tip_wrench.reshape(*tip_wrench.shape[:-1], len(dh.tips), 2, 3) @ to_base
+    for k, (body, placed) in enumerate(zip(dh.tips, dh.tip_transforms, strict=True)):
+        in_frame = parts[..., k, 0, :], parts[..., k, 1, :]
+        force, moment = (tuple(np.moveaxis(part, -1, 0)) for part in in_frame)
+        for i in np.flatnonzero(dh.carries[body]).tolist():
+            force, moment = joints.to_child(i, force), joints.to_child(i, moment)
+        at_tip = np.stack(np.broadcast_arrays(*force), axis=-1)
+        forces[..., body, :] += at_tip
+        moments[..., body, :] += np.stack(np.broadcast_arrays(*moment), axis=-1)
+        moments[..., body, :] += cross(placed[:3, 3], at_tip)
 
 
 def _joints_first(vectors: NDArray) -> NDArray:

@@ -57,8 +57,8 @@ def joint_torques(
     model : RobotModel
     q, qd, qdd : array, shape (..., n)
         Positions, velocities, accelerations [rad or m, and per s, s²].
-    tip_wrench : array, shape (6,) or (..., 6), optional
-        Force [N] and moment [N m] that the tip exerts on the world, about the tip link's origin,
+    tip_wrench : array, shape (6 k,) or (..., 6 k), optional
+        Force [N] and moment [N m] that each tip exerts on the world, about the tip link's origin,
         in base link axes.
 
     Notes

@@ -16,7 +16,8 @@ def composite_mass_matrix(model: RobotModel, q: NDArray) -> NDArray:
     Return M(q) (..., n, n) [kg m², kg m, kg], without rotor inertia.
 
     Column k holds the joint torques that a unit acceleration of joint k alone needs at rest,
-    without gravity: all links beyond joint k then move as one body.
+    without gravity: all links beyond joint k then move as one body. Joints of two branches need
+    nothing of one another.
 
     Parameters
     ----------
@@ -34,23 +35,28 @@ def composite_mass_matrix(model: RobotModel, q: NDArray) -> NDArray:
     # Row k: force and moment on the composite body beyond joint k, about the origin of frame k.
     force = np.where(prismatic, mass * z, cross(z, first_moment))
     moment = np.where(prismatic, cross(first_moment, z), inertia_tensor(parameters)[..., 2])
-    result = np.empty((*q.shape, dh.n), dtype=force.dtype)
-    for i in range(dh.n - 1, -1, -1):
-        # Rows i to n - 1 have arrived in frame i: joint i takes their component along its axis.
-        along_axis = (force if dh.prismatic[i] else moment)[..., i:, 2]
-        result[..., i, i:] = result[..., i:, i] = along_axis
+    result = np.zeros((*q.shape, dh.n), dtype=force.dtype)
+    for i, end in reversed(list(enumerate(dh.ends.tolist()))):
+        # The rows beyond joint i have arrived in frame i: it takes their part along its axis.
+        beyond = slice(i, end)
+        along_axis = (force if dh.prismatic[i] else moment)[..., beyond, 2]
+        result[..., i, beyond] = result[..., beyond, i] = along_axis
         inward = np.swapaxes(steps[..., i, :3, :3], -1, -2)
         lever = steps[..., i, None, :3, 3]
-        force[..., i:, :] = force[..., i:, :] @ inward
-        moment[..., i:, :] = moment[..., i:, :] @ inward + cross(lever, force[..., i:, :])
+        force[..., beyond, :] = force[..., beyond, :] @ inward
+        moment[..., beyond, :] = moment[..., beyond, :] @ inward + cross(
+            lever, force[..., beyond, :]
+        )
     return result
 
 
 def _composite_parameters(model: RobotModel, steps: NDArray) -> NDArray:
-    """Return the inertial parameters (..., n, 10) of links i to n as one, about frame i."""
+    """Return the inertial parameters (..., n, 10) of all beyond joint i as one, about frame i."""
     composite = np.empty_like(steps)
     composite[...] = pseudo_inertia(model.inertial_parameters)
-    for i in range(model.n - 1, 0, -1):
+    for i, parent in reversed(list(enumerate(model.parents.tolist()))):
         step = steps[..., i, :, :]
-        composite[..., i - 1, :, :] += step @ composite[..., i, :, :] @ np.swapaxes(step, -1, -2)
+        if parent >= 0:
+            moved = step @ composite[..., i, :, :] @ np.swapaxes(step, -1, -2)
+            composite[..., parent, :, :] += moved
     return parameters_of_pseudo_inertia(composite)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Recursive Newton-Euler inverse dynamics in link coordinates.
+Recursive Newton-Euler inverse dynamics in link coordinates, of chains and trees.
 
 Luh, Walker and Paul's recursion (Fu, Gonzalez and Lee 1987, Table 3.3) for modified DH frames,
 with the first moment m c and the inertia about the frame's origin, the parameters of Gautier and
@@ -20,6 +20,9 @@ from robodyn_ros.dh.frames import frame_transforms, joint_transforms
 from robodyn_ros.model import RobotModel
 from robodyn_ros.spatial import cross, inertia_tensor, matrix_times, skew
 
+# The joint before each one, -1 at the base, and the rotation (..., 3, 3) from it.
+_Joints = list[tuple[int, NDArray]]
+
 
 def joint_torques(
     model: RobotModel,
@@ -36,8 +39,8 @@ def joint_torques(
     model : RobotModel
     q, qd, qdd : array, shape (..., n)
         Positions, velocities, accelerations [rad or m, and per s, s²].
-    tip_wrench : array, shape (6,) or (..., 6), optional
-        Force [N] and moment [N m] that the tip exerts on the world, about the tip link's origin,
+    tip_wrench : array, shape (6 k,) or (..., 6 k), optional
+        Force [N] and moment [N m] that each tip exerts on the world, about the tip link's origin,
         in base link axes.
 
     Notes
@@ -52,15 +55,16 @@ def joint_torques(
     qd, qdd = qd[..., None], qdd[..., None]
 
     # Outward: angular velocity and acceleration of each link, acceleration of its origin.
+    joints = [(parent, rotation[..., i, :, :]) for i, parent in enumerate(dh.parents.tolist())]
     still = np.zeros_like(origin[..., 0, :])
-    w = _outward(rotation, revolute_axes * qd, still)
-    wd = _outward(rotation, revolute_axes * qdd + cross(w, revolute_axes * qd), still)
+    w = _outward(joints, revolute_axes * qd, still)
+    wd = _outward(joints, revolute_axes * qdd + cross(w, revolute_axes * qd), still)
     u = skew(wd) + skew(w) @ skew(w)
     base_acceleration = still - dh.base_transform[:3, :3].T @ model.gravity
-    u_before = np.concatenate([np.zeros_like(u[..., :1, :, :]), u[..., :-1, :, :]], axis=-3)
+    u_before = u[..., dh.parents, :, :] * (dh.parents >= 0)[:, None, None]
     swung = _row_times_matrix(matrix_times(u_before, origin), rotation)
     sliding = prismatic_axes * qdd + 2.0 * cross(w, prismatic_axes * qd)
-    vd = _outward(rotation, swung + sliding, base_acceleration)
+    vd = _outward(joints, swung + sliding, base_acceleration)
 
     # Newton and Euler: force and moment that each link takes, about its frame's origin.
     parameters = model.inertial_parameters
@@ -71,47 +75,49 @@ def joint_torques(
         matrix_times(inertia, wd) + cross(w, matrix_times(inertia, w)) + cross(first_moment, vd)
     )
 
-    # Inward: force and moment that link i - 1 exerts on link i, about the origin of frame i.
-    tip_force, tip_moment = _wrench_on_last_frame(model, q, tip_wrench)
-    f = _inward(rotation, force, tip_force)
-    levers = cross(origin[..., 1:, :], matrix_times(rotation, f)[..., 1:, :])
-    moment[..., :-1, :] += levers
-    n = _inward(rotation, moment, tip_moment)
-    return np.where(dh.prismatic, f[..., 2], n[..., 2])
+    # Inward: force and moment that each link takes from the one before it, about its origin.
+    _add_tip_wrenches(model, q, tip_wrench, force, moment)
+    _add_inward(joints, force)
+    levers = cross(origin, matrix_times(rotation, force))
+    for i, (parent, _) in enumerate(joints):
+        if parent >= 0:
+            moment[..., parent, :] += levers[..., i, :]
+    _add_inward(joints, moment)
+    return np.where(dh.prismatic, force[..., 2], moment[..., 2])
 
 
-def _wrench_on_last_frame(
-    model: RobotModel, q: NDArray, tip_wrench: NDArray | None
-) -> tuple[NDArray | float, NDArray | float]:
-    """Return the tip's force and moment about the origin of frame n, in its axes."""
+def _add_tip_wrenches(
+    model: RobotModel, q: NDArray, tip_wrench: NDArray | None, force: NDArray, moment: NDArray
+) -> None:
+    """Add each tip's force and moment to those of its body, about the origin of its frame."""
     if tip_wrench is None:
-        return 0.0, 0.0
-    last_rotation = frame_transforms(model.dh, q)[..., -1, :3, :3]
-    force = _row_times_matrix(tip_wrench[..., :3], last_rotation)
-    moment = _row_times_matrix(tip_wrench[..., 3:], last_rotation)
-    return force, moment + cross(model.dh.tip_transform[:3, 3], force)
+        return
+    dh = model.dh
+    frames = frame_transforms(dh, q)
+    for k, (body, placed) in enumerate(zip(dh.tips, dh.tip_transforms, strict=True)):
+        rotation = frames[..., body, :3, :3]
+        tip_force = _row_times_matrix(tip_wrench[..., 6 * k : 6 * k + 3], rotation)
+        tip_moment = _row_times_matrix(tip_wrench[..., 6 * k + 3 : 6 * k + 6], rotation)
+        force[..., body, :] += tip_force
+        moment[..., body, :] += tip_moment + cross(placed[:3, 3], tip_force)
 
 
-def _outward(rotation: NDArray, increments: NDArray, at_base: NDArray) -> NDArray:
-    """Return x_i = R_iT x_(i-1) + increment_i for i = 1 to n, (..., n, 3)."""
+def _outward(joints: _Joints, increments: NDArray, at_base: NDArray) -> NDArray:
+    """Return x_i = R_iT x_parent + increment_i for i = 1 to n, (..., n, 3)."""
     result = np.empty_like(increments)
-    x = at_base
-    for i in range(increments.shape[-2]):
-        x = _row_times_matrix(x, rotation[..., i, :, :]) + increments[..., i, :]
-        result[..., i, :] = x
+    links = [at_base] * (len(joints) + 1)  # the last one, of index -1, is the base
+    for i, (parent, rotation) in enumerate(joints):
+        x = _row_times_matrix(links[parent], rotation) + increments[..., i, :]
+        links[i] = result[..., i, :] = x
     return result
 
 
-def _inward(rotation: NDArray, increments: NDArray, at_tip: NDArray | float) -> NDArray:
-    """Return x_i = R_(i+1) x_(i+1) + increment_i for i = n to 1, (..., n, 3)."""
-    result = np.empty_like(increments)
-    last = increments.shape[-2] - 1
-    x = increments[..., last, :] + at_tip
-    result[..., last, :] = x
-    for i in range(last - 1, -1, -1):
-        x = matrix_times(rotation[..., i + 1, :, :], x) + increments[..., i, :]
-        result[..., i, :] = x
-    return result
+def _add_inward(joints: _Joints, x: NDArray) -> None:
+    """Add R_i x_i to x of the link before, for i = n to 1, x being (..., n, 3)."""
+    links = [x[..., i, :] for i in range(len(joints))]  # views
+    for (parent, rotation), x_i in zip(reversed(joints), reversed(links)):
+        if parent >= 0:
+            links[parent] += matrix_times(rotation, x_i)
 
 
 def _row_times_matrix(vector: NDArray, matrix: NDArray) -> NDArray:

@@ -8,7 +8,7 @@ what the formulations return.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 import numpy as np
@@ -24,7 +24,7 @@ from robodyn_ros.dynamics import (
 )
 from robodyn_ros.dynamics.coriolis import christoffel_coriolis_matrix
 from robodyn_ros.dynamics.mass_matrix import composite_mass_matrix
-from robodyn_ros.errors import InvalidArgument, NoSolution, Phrase
+from robodyn_ros.errors import InvalidArgument, NoSolution, NoSuchName, Phrase
 from robodyn_ros.model import RobotModel, model_states
 
 Method = Literal[
@@ -47,7 +47,7 @@ def inverse_dynamics(
     qdd: ArrayLike,
     *,
     method: Method = 'newton_euler',
-    tip_wrench: ArrayLike | None = None,
+    tip_wrench: ArrayLike | Mapping[str, ArrayLike] | None = None,
 ) -> NDArray:
     """
     Return the joint torques that cause given accelerations.
@@ -59,9 +59,9 @@ def inverse_dynamics(
         Joint positions, velocities and accelerations [rad or m, and per s, s²].
     method : str
         The formulation, one of ``METHODS``.
-    tip_wrench : array-like, shape (6,) or (N, 6), optional
+    tip_wrench : array-like, shape (6,) or (N, 6), or a mapping of tip link to such, optional
         Force [N] and moment [N m] that the tip exerts on the world at the tip link's origin, in
-        base link axes.
+        base link axes; of a tree by the tips' names, or of all k as (6 k,) or (N, 6 k).
 
     Returns
     -------
@@ -70,6 +70,8 @@ def inverse_dynamics(
 
     Raises
     ------
+    NoSuchName
+        A wrench of a link that is no tip.
     NonFiniteValue, InvalidArgument
         An array or the method; or a link has first moments but no mass, and the formulation
         is written in centres of mass (``'kane'``, ``'generalized_dalembert'``).
@@ -77,12 +79,28 @@ def inverse_dynamics(
     q, qd, qdd = model_states(model, q=q, qd=qd, qdd=qdd)
     if method not in METHODS:
         raise InvalidArgument('argument method', method, ', '.join(map(repr, METHODS)))
-    wrench = None if tip_wrench is None else checked_wrench(tip_wrench, q)
-    torque = METHODS[method](model, q, qd, qdd, wrench) + model.rotor_inertia * qdd
+    wrenches = None if tip_wrench is None else _tip_wrenches(model, tip_wrench, q)
+    torque = METHODS[method](model, q, qd, qdd, wrenches) + model.rotor_inertia * qdd
     if model.coupled_rotor_inertia.any():
         rotors = (qdd @ model.coupling.T) * model.coupled_rotor_inertia
         torque = torque + rotors @ model.coupling
     return torque
+
+
+def _tip_wrenches(
+    model: RobotModel, tip_wrench: ArrayLike | Mapping[str, ArrayLike], q: NDArray
+) -> NDArray:
+    """Return the wrenches (6 k,) or (N, 6 k) of the tips; zero where one is not named."""
+    tips = model.tip_links
+    if not isinstance(tip_wrench, Mapping):
+        return checked_wrench('tip_wrench', tip_wrench, q, 6 * len(tips))
+    wrenches = np.zeros((*q.shape[:-1], 6 * len(tips)))
+    for tip, given in tip_wrench.items():
+        if tip not in tips:
+            raise NoSuchName('argument tip_wrench', tip, f'one of {", ".join(map(repr, tips))}')
+        first = 6 * tips.index(tip)
+        wrenches[..., first : first + 6] = checked_wrench(f'tip_wrench[{tip!r}]', given, q)
+    return wrenches
 
 
 def gravity_torque(model: RobotModel, q: ArrayLike) -> NDArray:

@@ -27,11 +27,11 @@ from robodyn_ros.identification.command_check import (
 from robodyn_ros.identification.comparison import CandidateError, RecordingErrors
 from robodyn_ros.identification.drive_gains import DriveGains, identify_drive_gains
 from robodyn_ros.identification.drive_terms import DriveTerms
-from robodyn_ros.identification.driver_gravity import with_driver_gravity
 from robodyn_ros.identification.effort_examination import (
     EffortFindings,
     JointEffort,
     examine_effort,
+    with_driver_gravity,
 )
 from robodyn_ros.identification.exciting_motion.excitation import Excitation, excitation
 from robodyn_ros.identification.exciting_motion.motion_limits import MotionLimits, motion_limits

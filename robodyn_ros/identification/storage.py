@@ -53,7 +53,11 @@ _OF_JOINTS = (
     'effort_offset',
     'load_friction',
 )
-_COUPLED = frozenset(('coupling', 'coupled_rotor_inertia', 'coupled_friction'))
+# Fields that files from before there were any do not have.
+_LATER = (
+    {'coupling', 'coupled_rotor_inertia', 'coupled_friction'},
+    {'parents', 'gamma', 'b', 'tips'},
+)
 # That users may add; it is left out where it is not known.
 _COMMAND_SCALE = 'command_scale'
 
@@ -169,7 +173,8 @@ def _restored(hint: Any, value: Any) -> Any:
     origin = get_origin(hint)
     if origin is np.ndarray or hint is np.ndarray:
         array = np.array(value)
-        array = array.astype(float) if array.dtype != bool else array
+        is_index = bool(get_args(hint)) and np.int_ in get_args(get_args(hint)[-1])
+        array = array if array.dtype == bool else array.astype(int if is_index else float)
         array.setflags(write=False)
         return array
     if origin is tuple:
@@ -194,8 +199,11 @@ def _restored(hint: Any, value: Any) -> Any:
 def _restored_fields(kind: type, value: Mapping[str, Any]) -> dict[str, Any]:
     hints = get_type_hints(kind)
     names = {field.name for field in fields(kind)}
-    if names - set(value) == _COUPLED:  # the file is from before there were any
-        names -= _COUPLED
+    if 'tip_link' in value:  # of a model, from before there were several
+        value = {**value, 'tip_links': [value['tip_link']]}
+    missing = names - set(value)
+    for later in _LATER:
+        names -= later if later <= missing else set()
     return {name: _restored(hints[name], value[name]) for name in sorted(names)}
 
 

@@ -59,7 +59,7 @@ _ANY = 5.0  # wear of a drive that still moves, relative
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Motion(Record):
+class MotionEntry(Record):
     """
     One motion of a history.
 
@@ -171,7 +171,7 @@ def _percentage(size: float) -> str:
     return f'{float(f"{100 * size:.2g}"):.0f} %'
 
 
-def condition(found: Identification, motions: Sequence[Motion]) -> Condition:
+def condition(found: Identification, motions: Sequence[MotionEntry]) -> Condition:
     """
     Return what a history of motions says of an arm.
 
@@ -179,7 +179,7 @@ def condition(found: Identification, motions: Sequence[Motion]) -> Condition:
     ----------
     found : Identification
         The baseline of all the motions.
-    motions : sequence of Motion
+    motions : sequence of MotionEntry
         In the order in which they happened; the first ``REFERENCE`` are the reference.
 
     Notes
@@ -258,7 +258,7 @@ class _Series:
     session: np.ndarray
 
     @classmethod
-    def of(cls, motions: Sequence[Motion], n: int) -> _Series:
+    def of(cls, motions: Sequence[MotionEntry], n: int) -> _Series:
         def stacked(name: str, width: tuple[int, ...] = (n,)) -> FloatArray:
             values = [getattr(each.terms, name) for each in motions]
             return np.array(values, dtype=float).reshape(-1, *width)

@@ -28,7 +28,7 @@ from robodyn_ros.description.records import Finding, note, warning
 from robodyn_ros.description.source import bytes_of_file, refuse_device, user_path
 from robodyn_ros.errors import MalformedData, ModelMismatch, Phrase, UnreadableSource
 from robodyn_ros.identification import Identification
-from robodyn_ros.monitoring.ageing import REFERENCE, Motion
+from robodyn_ros.monitoring.ageing import REFERENCE, MotionEntry
 from robodyn_ros.monitoring.motion_terms import TERMS, MotionTerms
 
 LARGEST = 16 * 2**20
@@ -58,13 +58,13 @@ class History:
 
     Attributes
     ----------
-    motions : tuple of Motion
+    motions : tuple of MotionEntry
         In the order of the file.
     findings : tuple of Finding
         What could not be read.
     """
 
-    motions: tuple[Motion, ...] = ()
+    motions: tuple[MotionEntry, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -113,7 +113,9 @@ def read_history(path: str | Path, found: Identification) -> History:
     return _history_of(content, found)
 
 
-def append_motions(path: str | Path, found: Identification, motions: Sequence[Motion]) -> None:
+def append_motions(
+    path: str | Path, found: Identification, motions: Sequence[MotionEntry]
+) -> None:
     """
     Append motions to a file, which is made where it is missing and thinned out where it is large.
 
@@ -122,7 +124,7 @@ def append_motions(path: str | Path, found: Identification, motions: Sequence[Mo
     path : str or Path
     found : Identification
         What the motions are relative to.
-    motions : sequence of Motion
+    motions : sequence of MotionEntry
 
     Raises
     ------
@@ -220,7 +222,7 @@ def _heading(found: Identification) -> dict[str, Any]:
     }
 
 
-def _record(motion: Motion) -> dict[str, Any]:
+def _record(motion: MotionEntry) -> dict[str, Any]:
     terms = {each.name: _plain(getattr(motion.terms, each.name)) for each in fields(MotionTerms)}
     others = {
         'source': motion.source[:_LONGEST_TEXT],
@@ -301,7 +303,7 @@ def _refused(word: str) -> float:
     raise ValueError(f'{word}, which is not finite')
 
 
-def _motion_of(line: bytes, n: int) -> Motion:
+def _motion_of(line: bytes, n: int) -> MotionEntry:
     record = _parsed(line)
     terms: dict[str, Any] = {}
     for name, hint in _HINTS.items():
@@ -313,7 +315,7 @@ def _motion_of(line: bytes, n: int) -> Motion:
         else:
             shape = tuple(n if k < 0 else k for k in _SHAPES.get(name, (-1,)))
             terms[name] = _array(name, value, shape)
-    return Motion(
+    return MotionEntry(
         MotionTerms(**terms),
         _text(record['source']),
         _number(record['stamp']),

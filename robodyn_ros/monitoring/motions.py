@@ -18,7 +18,7 @@ from robodyn_ros.errors import InsufficientRecording, MalformedData, Phrase, Rob
 from robodyn_ros.identification import Identification, Recording
 from robodyn_ros.identification.preparation import STANDSTILL
 from robodyn_ros.identification.recording import checked_recordings, recording_of_file
-from robodyn_ros.monitoring.ageing import Motion
+from robodyn_ros.monitoring.ageing import MotionEntry
 from robodyn_ros.monitoring.motion_terms import motion_digest, motion_terms
 from robodyn_ros.motions.bag import is_bag, opened_bag
 from robodyn_ros.spatial import FloatArray
@@ -72,7 +72,7 @@ class Examined:
 
     Attributes
     ----------
-    motions : tuple of Motion
+    motions : tuple of MotionEntry
     warnings : tuple of Finding
         What is wrong with its samples.
     refused : tuple of str
@@ -81,7 +81,7 @@ class Examined:
         How many motions of it had been counted before.
     """
 
-    motions: tuple[Motion, ...]
+    motions: tuple[MotionEntry, ...]
     warnings: tuple[Finding, ...] = ()
     refused: tuple[str, ...] = ()
     known: int = 0
@@ -166,7 +166,7 @@ def examined(
             continue
         start, end = float(piece.time[0]), float(piece.time[-1])
         motions.append(
-            Motion(
+            MotionEntry(
                 terms,
                 source,
                 clock.epoch + start,

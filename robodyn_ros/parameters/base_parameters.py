@@ -327,8 +327,8 @@ def base_parameters(
     Notes
     -----
     Closed form: no sampling, no random numbers. ``residual`` and ``conditioning`` verify it on a
-    seeded excitation, when asked for. Holds for every open chain of revolute and prismatic joints,
-    gravity in any direction or none.
+    seeded excitation, when asked for. Holds for every open chain and tree of revolute and
+    prismatic joints, gravity in any direction or none.
 
     References
     ----------

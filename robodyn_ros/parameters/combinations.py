@@ -47,7 +47,7 @@ class LinearCombination(Record):
     terms : mapping of standard parameter to coefficient
         Each coefficient a mapping from products of lengths, () for none, to factors.
     lengths : mapping of name to length [m]
-        The lengths a_j, d_j that the coefficients speak of.
+        The lengths a_j, b_j, d_j that the coefficients speak of.
     """
 
     name: str
@@ -192,7 +192,7 @@ def _polynomial(polynomial: Polynomial, lengths: LengthStyle, notation: _Notatio
 def length_symbol(name: str, lengths: LengthStyle) -> str:
     """Return how a style of ``LENGTH_STYLES`` writes the length a3 or d4."""
     if lengths == 'paper':
-        return {'a': 'D', 'd': 'RL'}[name[0]] + name[1:]
+        return {'a': 'D', 'b': 'B', 'd': 'RL'}[name[0]] + name[1:]
     return name
 
 

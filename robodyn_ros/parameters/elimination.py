@@ -3,10 +3,10 @@
 Which parameters of each link can be eliminated, in closed form, from the table's constants.
 
 A body fixed to link j that changes neither energy when joint j moves may as well be fixed to link
-j - 1, and only such a body may: with joint j held, link j is one body with link j - 1. So link by
-link, from n to 1, the parameters that disappear are as many as there are such bodies (Gautier and
-Khalil 1988, eqs. 13-15 and Theorem 2). With the recursions (17), (19), body X is one when X times
-each of
+j - 1, and only such a body may: with joint j held, link j is one body with link j - 1, which in a
+tree is the one before it. So link by link, from n to 1, the parameters that disappear are as many
+as there are such bodies (Gautier and Khalil 1988, eqs. 13-15 and Theorem 2). With the recursions
+(17), (19), body X is one when X times each of
 
     the f_j that the joint's own rate brings,   the derivative of lambda_j DE_(j-1) and
                                                 lambda_j DU_(j-1) by q_j
@@ -26,7 +26,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from robodyn_ros.dh.table import DHTable, constant_transform
+from robodyn_ros.dh.table import DHTable
 from robodyn_ros.parameters.energy import energy_form, joint_axis, moved_twist, recursion_matrix
 from robodyn_ros.spatial import FloatArray, rotation_z, transform
 
@@ -81,7 +81,8 @@ def eliminations(
     rotor_inertia : bool
         Each link has its joint's rotor inertia as an eleventh parameter.
     """
-    unit = float(max(np.abs(dh.a).max(), np.abs(dh.d[~dh.prismatic]).max(initial=0.0))) or 1.0
+    lengths = np.concatenate([dh.a, dh.b, dh.d[~dh.prismatic]])
+    unit = float(np.abs(lengths).max()) or 1.0
     in_frame_0 = dh.base_transform[:3, :3].T @ gravity
     strength = float(np.linalg.norm(gravity))
     twists = np.zeros((0, 6))
@@ -89,7 +90,9 @@ def eliminations(
     if strength > 0:
         forms = np.concatenate([np.zeros(6), -in_frame_0 / strength, [0.0]])[None]
     result = []
-    for j, prismatic in enumerate(dh.prismatic):
+    links = [(twists, forms)] * (dh.n + 1)  # the last one, of index -1, is the base
+    for j, (parent, prismatic) in enumerate(zip(dh.parents, dh.prismatic, strict=True)):
+        twists, forms = links[j] = links[parent]
         if len(forms) == 10:
             result.append(_general_elimination(bool(prismatic), rotor_inertia))
             continue
@@ -107,12 +110,13 @@ def eliminations(
         # And with the joint's rate.
         twists = _spanning(np.concatenate([twists, motion.axis[None]]), tolerance)
         forms = _spanning(np.concatenate([forms, own, coupled]), tolerance)
+        links[j] = twists, forms
     return result
 
 
 def link_transform(dh: DHTable, j: int, unit: float = 1.0) -> FloatArray:
-    """Return frame j in frame j - 1, with joint j where theta (or d, if prismatic) is zero."""
-    fixed = constant_transform(dh.alpha[j], dh.a[j] / unit, dh.beta[j])
+    """Return frame j in the one before, with joint j where theta (or d, if prismatic) is zero."""
+    fixed = transform(dh.constant_rotations[j], dh.constant_steps[j] / unit)
     if dh.prismatic[j]:
         return fixed @ transform(rotation_z(dh.theta[j]))
     return fixed @ transform(translation=(0.0, 0.0, dh.d[j] / unit))

@@ -8,8 +8,9 @@ U = DU_j . X_j, with
     DE_j = lambda_j DE_(j-1) + f_j,    DU_j = lambda_j DU_(j-1)        (17), (19), appendix
 
 lambda_j is the transpose of the matrix that moves a body's parameters from frame j to frame j - 1:
-with joint j at rest, link j is one body with link j - 1. Against the print: f_j takes qd_j where
-the appendix has q_j. The table's Hayati angle is in lambda_j like the other constants.
+with joint j at rest, link j is one body with link j - 1, which in a tree is the one before it.
+Against the print: f_j takes qd_j where the appendix has q_j. The table's Hayati angle is in
+lambda_j like the other constants.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from robodyn_ros.dh.frames import joint_transforms
+from robodyn_ros.dh.frames import step_transforms
 from robodyn_ros.model import RobotModel, model_states
 from robodyn_ros.spatial import cross, moved_parameters
 
@@ -45,15 +46,15 @@ def energy_regressor(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> tuple[ND
     InvalidArgument, NonFiniteValue
     """
     q, qd = model_states(model, q=q, qd=qd)
-    rotation, origin = joint_transforms(model.dh, q)
-    steps = np.zeros((*q.shape, 4, 4))
-    steps[..., :3, :3], steps[..., :3, 3], steps[..., 3, 3] = rotation, origin, 1.0
+    steps = step_transforms(model.dh, q)
     kinetic = np.zeros((*q.shape, 10))
     potential = np.zeros((*q.shape, 10))
-    de, twist = np.zeros((*q.shape[:-1], 10)), np.zeros((*q.shape[:-1], 6))
     in_base_link = np.concatenate([np.zeros(6), -model.gravity, [0.0]])
-    du = recursion_matrix(model.dh.base_transform) @ in_base_link
-    for j in range(model.n):
+    du_base = recursion_matrix(model.dh.base_transform) @ in_base_link
+    base = np.zeros((*q.shape[:-1], 10)), du_base, np.zeros((*q.shape[:-1], 6))
+    links = [base] * (model.n + 1)  # the last one, of index -1, is the base
+    for j, parent in enumerate(model.parents.tolist()):
+        de, du, twist = links[parent]
         step, rate = steps[..., j, :, :], qd[..., j, None]
         axis = joint_axis(bool(model.dh.prismatic[j]))
         lambda_j = recursion_matrix(step)
@@ -63,6 +64,7 @@ def energy_regressor(model: RobotModel, q: ArrayLike, qd: ArrayLike) -> tuple[ND
         du = (lambda_j @ du[..., None])[..., 0]
         twist = swung + axis * rate
         kinetic[..., j, :], potential[..., j, :] = de, du
+        links[j] = de, du, twist
     shape = (*q.shape[:-1], 10 * model.n)
     return kinetic.reshape(shape), potential.reshape(shape)
 

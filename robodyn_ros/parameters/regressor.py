@@ -124,7 +124,7 @@ def _link_columns(model: RobotModel, q: NDArray, qd: NDArray, qdd: NDArray) -> N
         ],
         axis=-1,
     )
-    axes *= np.tri(model.n)[..., None]
+    axes *= model.dh.carries[..., None]
     blocks = np.swapaxes(axes @ body, -3, -2)
     return blocks.reshape(*q.shape, 10 * model.n)
 
@@ -141,14 +141,15 @@ def _link_motions(
     prismatic = model.dh.prismatic[:, None]
     rate, growth = z * qd[..., None], z * qdd[..., None]
     spin = np.where(prismatic, 0.0, rate)
-    w = np.cumsum(spin, axis=-2)
+    carries = model.dh.carries
+    w: NDArray = carries @ spin
     w_before = w - spin
     spin_growth = np.where(prismatic, 0.0, growth) + cross(w_before, spin)
-    wd = np.cumsum(spin_growth, axis=-2)
-    step = np.diff(origin, axis=-2, prepend=origin[..., :1, :])
+    wd = carries @ spin_growth
+    step = origin - origin[..., model.parents, :]  # of first joints, before which nothing turns
     swung = cross(wd - spin_growth, step) + cross(w_before, cross(w_before, step))
     sliding = np.where(prismatic, growth + 2.0 * cross(w_before, rate), 0.0)
-    return w, wd, np.cumsum(swung + sliding, axis=-2) - model.gravity
+    return w, wd, carries @ (swung + sliding) - model.gravity
 
 
 def _tensor_times(w: NDArray) -> NDArray:

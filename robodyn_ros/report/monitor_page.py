@@ -12,7 +12,7 @@ import numpy as np
 
 from robodyn_ros.description.records import stated
 from robodyn_ros.identification import Identification
-from robodyn_ros.monitoring.ageing import REFERENCE, WINDOW, Condition, Motion
+from robodyn_ros.monitoring.ageing import REFERENCE, WINDOW, Condition, MotionEntry
 from robodyn_ros.monitoring.motions import is_date
 from robodyn_ros.report.drawing import limit_ticks
 from robodyn_ros.report.svg import Ink, inline_svg
@@ -32,7 +32,7 @@ _LEAST_SPAN = 12.0  # of a chart [%]: noise of a per cent is not to look like a 
 
 def monitor_page(
     found: Identification,
-    motions: Sequence[Motion],
+    motions: Sequence[MotionEntry],
     now: Condition,
     notes: Sequence[str] = (),
     *,
@@ -45,7 +45,7 @@ def monitor_page(
     ----------
     found : Identification
         The baseline.
-    motions : sequence of Motion
+    motions : sequence of MotionEntry
     now : Condition
         What they say.
     notes : sequence of str
@@ -81,7 +81,7 @@ def _payload_text(now: Condition) -> str:
     return unbroken(true_minus(stated(now.payload, 'kg', now.payload_deviation)))
 
 
-def _times(motions: Sequence[Motion]) -> tuple[FloatArray, str]:
+def _times(motions: Sequence[MotionEntry]) -> tuple[FloatArray, str]:
     """Return what the motions are drawn over, and what that is."""
     stamps = np.array([each.stamp for each in motions], dtype=float)
     if len(stamps) and all(map(is_date, stamps.tolist())) and np.ptp(stamps) > 0.1 * _DAY:
@@ -89,7 +89,7 @@ def _times(motions: Sequence[Motion]) -> tuple[FloatArray, str]:
     return np.arange(1.0, len(stamps) + 1.0), 'motion'
 
 
-def _dates(motions: Sequence[Motion]) -> str:
+def _dates(motions: Sequence[MotionEntry]) -> str:
     """Return from when to when, where stamps are dates."""
     stamps = [each.stamp for each in motions if is_date(each.stamp)]
     if not stamps:
@@ -151,7 +151,7 @@ def _joint_chart(now: Condition, joint: int, time: FloatArray, label: str) -> st
     return inline_svg(draw, _WIDTH, _HEIGHT, name=f'trend-{joint}', label=text)
 
 
-def _payload_chart(motions: Sequence[Motion], time: FloatArray, label: str) -> str:
+def _payload_chart(motions: Sequence[MotionEntry], time: FloatArray, label: str) -> str:
     """Return the mass at the tip beyond the model's over the motions."""
     chosen = _some(len(motions))
     mass = np.array([motions[k].terms.payload[0] for k in chosen], dtype=float)

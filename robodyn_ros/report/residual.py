@@ -45,16 +45,17 @@ def conversion_residual(chain: Chain, model: RobotModel, states: int = 100) -> R
     q = generator.uniform(-1, 1, (states, model.n)) * reach
     qd = generator.uniform(-2, 2, (states, model.n))
     qdd = generator.uniform(-5, 5, (states, model.n))
-    poses = forward_kinematics(model, q)
+    poses = [forward_kinematics(model, q, tip) for tip in chain.tip_links]
     # Rotors are no part of the conversion, whether the description or the caller gave them.
     torques = inverse_dynamics(model.with_rotor_inertia(np.zeros(model.n)), q, qd, qdd)
     position = angle = torque = 0.0
     for k in range(states):
         frames = _link_frames(chain, q[k])
-        pose = frames[-1] @ chain.tip_transform
-        position = max(position, float(np.linalg.norm(poses[k, :3, 3] - pose[:3, 3])))
-        chord = float(np.linalg.norm(poses[k, :3, :3] - pose[:3, :3]))
-        angle = max(angle, 2 * np.arcsin(min(1.0, chord / np.sqrt(8))))
+        for of_tip, i, placed in zip(poses, chain.tips, chain.tip_transforms):
+            pose = frames[i + 1] @ placed
+            position = max(position, float(np.linalg.norm(of_tip[k, :3, 3] - pose[:3, 3])))
+            chord = float(np.linalg.norm(of_tip[k, :3, :3] - pose[:3, :3]))
+            angle = max(angle, 2 * np.arcsin(min(1.0, chord / np.sqrt(8))))
         expected = _torques(chain, model.gravity, frames, qd[k], qdd[k])
         scale = max(1.0, float(np.abs(expected).max()))
         torque = max(torque, float(np.abs(torques[k] - expected).max()) / scale)
@@ -64,12 +65,14 @@ def conversion_residual(chain: Chain, model: RobotModel, states: int = 100) -> R
 def _link_frames(chain: Chain, q: NDArray) -> list[FloatArray]:
     """Return the frame (4, 4) of the base link and of each joint's child link."""
     frames = [np.eye(4)]
-    for joint, step, position in zip(chain.joints, chain.joint_transforms, q, strict=True):
+    for joint, parent, step, position in zip(
+        chain.joints, chain.parents, chain.joint_transforms, q, strict=True
+    ):
         if joint.kind == 'prismatic':
             motion = transform(translation=joint.axis * position)
         else:
             motion = transform(rotation_about(joint.axis, position))
-        frames.append(frames[-1] @ step @ motion)
+        frames.append(frames[parent + 1] @ step @ motion)
     return frames
 
 
@@ -82,9 +85,10 @@ def _torques(
 ) -> FloatArray:
     torques = np.zeros(len(chain.joints))
     axes, origins = [], []
-    w, wd, a = np.zeros(3), np.zeros(3), -gravity
-    for i, joint in enumerate(chain.joints):
-        frame, before = frames[i + 1], frames[i]
+    motions = [(np.zeros(3), np.zeros(3), -gravity)]
+    for i, (joint, parent) in enumerate(zip(chain.joints, chain.parents)):
+        frame, before = frames[i + 1], frames[parent + 1]
+        w, wd, a = motions[parent + 1]
         axis, origin = frame[:3, :3] @ joint.axis, frame[:3, 3]
         axes.append(axis)
         origins.append(origin)
@@ -95,6 +99,7 @@ def _torques(
         else:
             wd = wd + axis * qdd[i] + np.cross(w, axis * qd[i])
             w = w + axis * qd[i]
+        motions.append((w, wd, a))
         for name, placed in chain.bodies[i + 1].link_transforms.items():
             inertial = chain.description.links[name].inertial
             if inertial is None:
@@ -105,7 +110,7 @@ def _torques(
             lever = center - origin
             force = inertial.mass * (a + np.cross(wd, lever) + np.cross(w, np.cross(w, lever)))
             moment = inertia @ wd + np.cross(w, inertia @ w)
-            for k in range(i + 1):
+            for k in chain.moving(i):
                 if chain.joints[k].kind == 'prismatic':
                     torques[k] += axes[k] @ force
                 else:

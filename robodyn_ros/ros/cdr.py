@@ -61,11 +61,6 @@ def numbers(data: bytes, at: int) -> tuple[int, int, int]:
     return count, first, first + 8 * count
 
 
-def seconds(whole: int, nanoseconds: int) -> float:
-    """Return a time in seconds."""
-    return whole + 1e-9 * nanoseconds
-
-
 # --- written: all but the numbers once -----------------------------------------------------------
 
 _STAMP = struct.Struct('=iI')  # of a header, its first field

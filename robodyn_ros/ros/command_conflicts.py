@@ -21,7 +21,7 @@ NEWCOMER_TIME = 5.0
 """That a process that has just started may take to discover a publisher [s]."""
 
 STEADY_COMMANDS = 5
-"""As many commands of others between two looks are no mishap."""
+"""As many commands of others between two checks are a conflict."""
 
 _WATCHDOG = re.compile(r'_.+_watchdog')
 _LABEL_END = 64  # of a serialised command that begins with its label [bytes]
@@ -66,7 +66,7 @@ class CommandListener:
         )
 
     def sent(self, data: bytes) -> None:
-        """Know a command's numbers as the node's own; call it before they are published."""
+        """Remember a command of the node's own, to ignore its echo; call it before publishing."""
         self._own.append(data)
 
     def taken(self) -> int:

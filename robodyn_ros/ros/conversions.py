@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 from builtin_interfaces.msg import Duration, Time
-from diagnostic_msgs.msg import DiagnosticStatus, KeyValue
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from geometry_msgs.msg import Quaternion, Transform, Vector3, Vector3Stamped, Wrench
 from numpy.typing import ArrayLike
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
@@ -32,8 +32,8 @@ POINT_RATE = 50.0
 _NANOSECONDS = 1_000_000_000
 
 
-def seconds(stamp: Time) -> float:
-    """Return a stamp in seconds; exact to a quarter of a microsecond for today's dates."""
+def seconds(stamp: Time | Duration) -> float:
+    """Return a time in seconds; a stamp of today is exact to a quarter of a microsecond."""
     return stamp.sec + 1e-9 * stamp.nanosec
 
 
@@ -158,6 +158,13 @@ def minimal_parameter(expression: LinearCombination, deviation: float) -> Minima
         link=expression.link,
         unit=expression.unit,
     )
+
+
+def diagnostics(stamp: Time, *status: DiagnosticStatus) -> DiagnosticArray:
+    """Return the message of some status."""
+    message = DiagnosticArray(status=list(status))
+    message.header.stamp = stamp
+    return message
 
 
 def diagnostic_status(

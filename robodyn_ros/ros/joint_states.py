@@ -139,7 +139,7 @@ class StateReception:
             )
 
     @property
-    def unheard(self) -> str:
+    def no_publisher_hint(self) -> str:
         """That no joint state has come, and where there may be some, as text."""
         topic = self._node.resolve_topic_name('joint_states')
         words = f'no joint state has come yet on {topic}'

@@ -185,13 +185,18 @@ def prefixed(values: dict[str, str], name: str) -> str:
     return link and values['tf_prefix'] + link
 
 
+def gravity_of(values: dict[str, str]) -> list[float]:
+    """Return the gravity that is given as ``x y z`` [m/s²]; empty: none is."""
+    return [float(part) for part in values.get('gravity', '').split()]
+
+
 def chain_parameters(values: dict[str, str], **others: Any) -> dict[str, Any]:
     """Return a node's parameters; what is empty is left as its parameter file has it."""
     given = {
         'urdf_file': values['urdf_file'],
         'base_link': prefixed(values, 'base_link'),
         'tip_link': prefixed(values, 'tip_link'),
-        'gravity': [float(part) for part in values.get('gravity', '').split()],
+        'gravity': gravity_of(values),
         'state_timeout': float(values.get('state_timeout') or 0.0),
         'controller_manager': values['controller_manager'],
         **others,

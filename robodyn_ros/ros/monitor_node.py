@@ -19,7 +19,6 @@ appended to the history.
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,17 +30,16 @@ from robodyn_interfaces.msg import Contact
 from robodyn_ros.description.source import user_path
 from robodyn_ros.errors import MalformedData, RobodynError
 from robodyn_ros.identification import Identification, Recording
-from robodyn_ros.monitoring.ageing import REFERENCE, Condition, Motion, condition
+from robodyn_ros.monitoring.ageing import REFERENCE, Condition, MotionEntry, condition
 from robodyn_ros.monitoring.history import append_motions, read_history
 from robodyn_ros.monitoring.motions import Clock, CommandedEfforts, MotionCollector, examined
-from robodyn_ros.ros import command_line
-from robodyn_ros.ros.conversions import diagnostic_status
+from robodyn_ros.ros.conversions import diagnostic_status, diagnostics
 from robodyn_ros.ros.joint_states import JointStateMessage, read_joint_state
 from robodyn_ros.ros.parameter_overrides import declared_values
-from robodyn_ros.ros.plain_text import PlainlySpoken
+from robodyn_ros.ros.plain_text import PlainLoggerMixin
 from robodyn_ros.ros.qos import RECORDED_STATES, RELIABLE
-from robodyn_ros.ros.rclpy_workarounds import TakenByHand, waiting_messages
-from robodyn_ros.ros.spinning import run_until_signal
+from robodyn_ros.ros.rclpy_workarounds import PolledCallbackGroup, waiting_messages
+from robodyn_ros.ros.spinning import run_from_command_line
 from robodyn_ros.ros_parameters import parameters_of
 from robodyn_ros.spatial import FloatArray
 
@@ -59,7 +57,7 @@ _MOST_TEMPERATURES = 4000
 _MOST_MOTIONS = 5000  # that are kept in memory
 
 
-class MonitorNode(PlainlySpoken, Node):
+class MonitorNode(PlainLoggerMixin, Node):
     """
     Refits each motion, and says in /diagnostics what its history bears.
 
@@ -76,7 +74,7 @@ class MonitorNode(PlainlySpoken, Node):
         self._given = given = declared_values(self, PARAMETERS)
         self._found = found = Identification.load(user_path(given['model']))
         names = found.model.joint_names
-        self._motions: list[Motion] = []
+        self._motions: list[MotionEntry] = []
         if given['history']:
             before = read_history(given['history'], found)
             for finding in before.findings:
@@ -114,7 +112,7 @@ class MonitorNode(PlainlySpoken, Node):
             topic,
             lambda _: None,
             RECORDED_STATES,
-            callback_group=TakenByHand(),
+            callback_group=PolledCallbackGroup(),
             raw=True,
         )
 
@@ -244,9 +242,7 @@ class MonitorNode(PlainlySpoken, Node):
             words or now.verdict,
             facts,
         )
-        message = DiagnosticArray(status=[status])
-        message.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(message)
+        self._diagnostics.publish(diagnostics(self.get_clock().now().to_msg(), status))
 
 
 def _measured(value: float, deviation: float, decimals: int) -> str:
@@ -255,15 +251,9 @@ def _measured(value: float, deviation: float, decimals: int) -> str:
     return f'{value:+.{decimals}f} ± {deviation:.{decimals}f}'
 
 
-def run(args: Sequence[str] | None = None) -> int:
-    """Run the node until a signal comes; 1 where what it is given is wrong."""
-    return run_until_signal('monitor_node', MonitorNode, args)
-
-
 def main(args: list[str] | None = None) -> int:
-    """Run the node; 0 after a signal, 2 for a wrong option."""
-    code = command_line.exit_code(args, 'monitor_node', ABOUT, PARAMETERS)
-    return run(args) if code is None else code
+    """Run the node; 0 after a signal, 1 where what it is given is wrong, 2 for a wrong option."""
+    return run_from_command_line('monitor_node', ABOUT, PARAMETERS, MonitorNode, args)
 
 
 if __name__ == '__main__':

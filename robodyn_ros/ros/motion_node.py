@@ -26,20 +26,17 @@ from __future__ import annotations
 import hashlib
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
 from rclpy.clock import Clock, ClockType
-from rclpy.exceptions import ParameterException
-from rclpy.executors import SingleThreadedExecutor
+from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.qos import ReliabilityPolicy
 from rclpy.serialization import serialize_message
-from rclpy.signals import SignalHandlerOptions
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
@@ -51,7 +48,6 @@ from robodyn_ros.description.urdf import urdf_text
 from robodyn_ros.errors import (
     InsufficientRecording,
     MalformedData,
-    RobodynError,
     UnreadableSource,
     shown,
 )
@@ -60,15 +56,15 @@ from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.model import RobotModel, force_unit, position_unit
 from robodyn_ros.motions import MotionSamples
 from robodyn_ros.motions.trajectory_yaml import TrajectoryRows
-from robodyn_ros.ros import cdr, command_line
 from robodyn_ros.ros.conversions import rows_of_motion, seconds, trajectory_message
+from robodyn_ros.ros.dynamics.description_topic import take_description
 from robodyn_ros.ros.joint_states import read_joint_state
-from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
-from robodyn_ros.ros.plain_text import PlainlySpoken, plain
-from robodyn_ros.ros.qos import LATCHED, RECORDED_STATES, RECORDING, RELIABLE
+from robodyn_ros.ros.parameter_overrides import declared_values
+from robodyn_ros.ros.plain_text import PlainLoggerMixin
+from robodyn_ros.ros.qos import RECORDED_STATES, RECORDING, RELIABLE
 from robodyn_ros.ros.signals import StopSignal
+from robodyn_ros.ros.spinning import run_from_command_line
 from robodyn_ros.ros_parameters import parameters_of
-from robodyn_ros.spatial import FloatArray
 
 ABOUT = (
     'Runs a motion from robodyn excite on an arm, slowly first, and records joint states with '
@@ -86,16 +82,16 @@ LEAD_TIME = 0.5  # from sending a motion to its start, by the stamps of the join
 MOST_REFUSALS = 4  # of one part; each time it is sent again with twice the time to its start
 SETTLE_TIME = 1.0  # after each part, in which the arm comes to rest [s]
 STOP_TIME = 0.5  # in which a joint trajectory controller is asked to come to rest [s]
-FAREWELL_TIME = 0.3  # for the stop to be sent before the process ends [s]
+STOP_DELIVERY_TIME = 0.3  # for the stop to be sent before the process ends [s]
 SPIN_PERIOD = 0.05  # [s]
 WATCH_PERIOD = 0.004  # least time between two looks at efforts [s]
 ANSWER_TIME = 1.0  # by the stamps, after which a node that follows nothing is asked again [s]
-PATIENCE = 30.0  # for it to follow [s]
+FOLLOW_TIMEOUT = 30.0  # for it to follow [s]
 _JOINT_STATE = 'sensor_msgs/msg/JointState'
 _VERSION: Final = 8  # which Humble reads, too
 
 
-class MotionNode(PlainlySpoken, Node):
+class MotionNode(PlainLoggerMixin, Node):
     """
     Sends a motion, watches and records it; ``is_over`` says when, and ``problem`` how.
 
@@ -130,8 +126,7 @@ class MotionNode(PlainlySpoken, Node):
         if self._given['urdf_file']:
             self._load(urdf_text(Path(self._given['urdf_file'])))
         else:
-            self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
-            self.get_logger().info('waiting for robot_description')
+            take_description(self, self._load, self._end)
         self._states = self.create_subscription(
             JointState, 'joint_states', self._on_state, RECORDED_STATES, raw=True
         )
@@ -150,14 +145,6 @@ class MotionNode(PlainlySpoken, Node):
         self.create_timer(self._given['state_timeout'] / 2, self._look, clock=steady)
 
     # --- setting up ------------------------------------------------------------------------
-
-    def _on_description(self, message: String) -> None:
-        if self._watch is not None:
-            return
-        try:
-            self._load(message.data)
-        except RobodynError as error:
-            self._end(f'robot_description: {in_parameters(error)}')
 
     def _load(self, urdf: str) -> None:
         given = self._given
@@ -214,7 +201,7 @@ class MotionNode(PlainlySpoken, Node):
         if not self._is_source_known:
             self._is_source_known = True
             self._listen_reliably()
-        last, self._stamp = self._stamp, cdr.seconds(message.sec, message.nanosec)
+        last, self._stamp = self._stamp, message.stamp
         is_new = not self._stamp or self._stamp != last  # a simulator may send a state again
         if self._bag is not None and is_new and (self.problem or not self.is_over):
             if not self._bag.count:
@@ -305,9 +292,10 @@ class MotionNode(PlainlySpoken, Node):
         since_sent = seconds(message.header.stamp) - (self._start - self._lead)
         if since_sent > 0.0 and len(message.reference_position):
             self._is_taken = True
-        elif time.monotonic() - self._first_sent > PATIENCE:
+        elif time.monotonic() - self._first_sent > FOLLOW_TIMEOUT:
             self.stop(
-                f'the dynamics node has not taken the motion in {PATIENCE:.0f} s: see its log'
+                'the dynamics node has not taken the motion in '
+                f'{FOLLOW_TIMEOUT:.0f} s: see its log'
             )
         elif since_sent > ANSWER_TIME:
             self._send(*self._part)
@@ -383,7 +371,9 @@ class MotionNode(PlainlySpoken, Node):
             return JointTrajectory()  # without points: nothing is followed any more
         assert self._part is not None
         q, qd, _ = state_at(self._part[1], self._stamp - self._start)
-        return _resting_message(self._model.joint_names, q + 0.5 * STOP_TIME * qd, STOP_TIME)
+        rest, still = (q + 0.5 * STOP_TIME * qd).tolist(), [0.0] * len(q)
+        names = self._model.joint_names
+        return trajectory_message(TrajectoryRows(names, [STOP_TIME], [rest], [still], [()], [()]))
 
     def _end(self, words: str, *, failed: bool = True) -> None:
         self.is_over = True
@@ -475,50 +465,23 @@ class _BagWriter:
             writer.close()
 
 
-def _resting_message(
-    joint_names: Sequence[str], position: FloatArray, duration: float
-) -> JointTrajectory:
-    """Return the message that asks for rest at a position (n,) after a time [s], from now on."""
-    still, there = [0.0] * len(position), position.tolist()
-    return trajectory_message(
-        TrajectoryRows(joint_names, [duration], [there], [still], [()], [()])
-    )
-
-
-def run(args: Sequence[str] | None = None) -> int:
-    """Run the node until the motion has ended or a signal comes; 0 where it went well."""
-    signal_ = StopSignal()
-    rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    try:
-        try:
-            node = MotionNode()
-        except (RobodynError, ParameterException, OSError) as error:
-            rclpy.logging.get_logger('motion_node').fatal(plain(str(error)))
-            return 1
-        for problem in command_line.ignored_files(args, node.get_fully_qualified_name()):
-            node.get_logger().warning(problem)
-        try:
-            executor = SingleThreadedExecutor()
-            executor.add_node(node)
-            while not node.is_over and not signal_.has_come:
-                executor.spin_once(timeout_sec=SPIN_PERIOD)
-            if signal_.has_come:
-                node.stop('told to stop')
-            # What was published last leaves the process, and is recorded, before it ends.
-            until = time.monotonic() + FAREWELL_TIME
-            while time.monotonic() < until:
-                executor.spin_once(timeout_sec=SPIN_PERIOD)
-            return 1 if node.problem else 0
-        finally:
-            node.destroy_node()
-    finally:
-        rclpy.shutdown()
+def _spin(node: MotionNode, executor: Executor, stop_signal: StopSignal) -> int:
+    """Run the node until the motion has ended or a signal comes; return 0 where it went well."""
+    executor.add_node(node)
+    while not node.is_over and not stop_signal.has_come:
+        executor.spin_once(timeout_sec=SPIN_PERIOD)
+    if stop_signal.has_come:
+        node.stop('told to stop')
+    # What was published last leaves the process, and is recorded, before it ends.
+    until = time.monotonic() + STOP_DELIVERY_TIME
+    while time.monotonic() < until:
+        executor.spin_once(timeout_sec=SPIN_PERIOD)
+    return 1 if node.problem else 0
 
 
 def main(args: list[str] | None = None) -> int:
     """Run the node; 0 where the motion was made, 1 where it was stopped, 2 for a wrong option."""
-    code = command_line.exit_code(args, 'motion_node', ABOUT, PARAMETERS)
-    return run(args) if code is None else code
+    return run_from_command_line('motion_node', ABOUT, PARAMETERS, MotionNode, args, spin=_spin)
 
 
 if __name__ == '__main__':

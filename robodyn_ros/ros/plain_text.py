@@ -38,7 +38,7 @@ class PlainLogger(RcutilsLogger):
         return super().log(plain(str(message)), severity, **options)
 
 
-class PlainlySpoken:
+class PlainLoggerMixin:
     """What a node inherits from, before rclpy's class, so that its logger is a ``PlainLogger``."""
 
     _plain_logger: PlainLogger | None = None

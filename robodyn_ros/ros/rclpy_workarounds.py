@@ -118,7 +118,7 @@ def message_of(content: bytes, kind: type[SomeMessage]) -> SomeMessage:
 # --- messages that wait, where no executor runs --------------------------------------------------
 
 
-class TakenByHand(CallbackGroup):
+class PolledCallbackGroup(CallbackGroup):
     """
     The group of subscriptions that an executor passes over: their messages are taken as they wait.
 
@@ -126,15 +126,15 @@ class TakenByHand(CallbackGroup):
     """
 
     def can_execute(self, entity: Any) -> bool:
-        """Say that an executor may not run it, nor wait for it."""
+        """Return that an executor neither runs it nor waits for it."""
         return False
 
     def beginning_execution(self, entity: Any) -> bool:
-        """Never happen."""
+        """Not called."""
         return False
 
     def ending_execution(self, entity: Any) -> None:
-        """Never happen."""
+        """Not called."""
 
 
 def waiting_messages(subscription: Subscription, kind: Any) -> Iterator[bytes]:

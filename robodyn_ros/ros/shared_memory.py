@@ -188,7 +188,7 @@ class Cycle(NamedTuple):
     commanded_at: FloatArray
 
 
-class States(NamedTuple):
+class MeasuredStates(NamedTuple):
     """Times and arrays of K states, as those of a ``Cycle``, of shape (K,) and (K, n)."""
 
     time: FloatArray
@@ -237,7 +237,7 @@ class Cycles:
         time, received, sent = row[:_TIMES].tolist()
         return Cycle(time, received, sent, *row[_TIMES:].reshape(_ARRAYS, -1))
 
-    def states(self) -> States | None:
+    def states(self) -> MeasuredStates | None:
         """Return all states that are still there, the oldest first; None: there are none."""
         rows = self._ring.read_all()
         if not rows:
@@ -246,13 +246,13 @@ class Cycles:
         # What was commanded without a new state repeats the one before.
         table = table[np.append(True, np.diff(table[:, :2], axis=0).any(axis=1))]
         arrays = table[:, _TIMES:].reshape(len(table), _ARRAYS, -1)
-        return States(table[:, 0], table[:, 1], arrays[:, 0], arrays[:, 1], arrays[:, 2])
+        return MeasuredStates(table[:, 0], table[:, 1], arrays[:, 0], arrays[:, 1], arrays[:, 2])
 
 
 # --- what else is shared -----------------------------------------------------------------------
 
 _HEARTBEAT = struct.Struct('<d?')
-_LOOK = struct.Struct('<dd')
+_CHECK = struct.Struct('<dd')
 _STAND_IN = struct.Struct('<QQd')
 _LARGE, _SMALL = 1 << 24, 1 << 15  # [bytes]
 
@@ -316,7 +316,7 @@ class Change(NamedTuple):
     what: Payload | GravityChange
 
 
-class Outcome(NamedTuple):
+class ChangeOutcome(NamedTuple):
     """The load after the change of a number, or why it is refused."""
 
     number: int
@@ -331,7 +331,7 @@ class Heartbeat(NamedTuple):
     is_active: bool
 
 
-class Look(NamedTuple):
+class WatchdogCheck(NamedTuple):
     """The watchdog's last check [s], and its largest recent lateness [s]."""
 
     time: float
@@ -352,7 +352,7 @@ class SharedMemory:
     cycles : Cycles
     change : SharedObject of Change
         Set by the services.
-    outcome : SharedObject of Outcome
+    outcome : SharedObject of ChangeOutcome
         Set by the node, of the last change.
 
     Notes
@@ -370,7 +370,7 @@ class SharedMemory:
         self.change = SharedObject(_SMALL)
         self.outcome = SharedObject(_LARGE)
         self._heartbeat = SharedRecord(_HEARTBEAT.size)
-        self._look = SharedRecord(_LOOK.size)
+        self._check = SharedRecord(_CHECK.size)
         self._stand_in = SharedRecord(_SMALL)
         self._known_returned = 0
         self._words = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast('Q')
@@ -427,9 +427,9 @@ class SharedMemory:
         data = b'' if torque is None else torque.tobytes()
         self._stand_in.write(_STAND_IN.pack(self._words[_TAKEN], is_over, now) + data)
 
-    def looked(self, look: Look) -> None:
+    def record_check(self, check: WatchdogCheck) -> None:
         """Write that the watchdog has checked the node."""
-        self._look.write(_LOOK.pack(*look))
+        self._check.write(_CHECK.pack(*check))
 
     # --- the node reads ------------------------------------------------------------------------
 
@@ -460,10 +460,14 @@ class SharedMemory:
         return now, np.frombuffer(found[1], offset=_STAND_IN.size)
 
     @property
-    def last_look(self) -> Look:
+    def last_check(self) -> WatchdogCheck:
         """The watchdog's last check."""
-        found = self._look.read()
-        return Look(-np.inf, 0.0) if found is None else Look(*_LOOK.unpack(found[1]))
+        found = self._check.read()
+        return (
+            WatchdogCheck(-np.inf, 0.0)
+            if found is None
+            else WatchdogCheck(*_CHECK.unpack(found[1]))
+        )
 
     # --- the watchdog reads --------------------------------------------------------------------
 

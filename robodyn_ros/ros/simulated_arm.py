@@ -25,6 +25,7 @@ from ament_index_python.packages import PackageNotFoundError, get_package_share_
 from launch.actions import (
     DeclareLaunchArgument,
     ExecuteProcess,
+    LogInfo,
     OpaqueFunction,
     RegisterEventHandler,
     SetLaunchConfiguration,
@@ -40,7 +41,15 @@ from launch_ros.substitutions import FindPackageShare
 from robodyn_ros import RobotModel
 from robodyn_ros.compiled import export_shared
 from robodyn_ros.errors import RobodynError
-from robodyn_ros.ros.launching import ARM, argument, at_shutdown, included, prefixed
+from robodyn_ros.ros.launching import (
+    ARM,
+    argument,
+    at_shutdown,
+    gravity_of,
+    included,
+    prefixed,
+    robot_state_publisher,
+)
 from robodyn_ros.spatial import rotation_from_rpy
 
 BUILT_HERE = ('robodyn_controllers',)  # in no registry of packages: with the sources of this one
@@ -282,17 +291,22 @@ def _named(joint: ElementTree.Element, end: str) -> str:
     return '' if found is None else found.get('link', '')
 
 
+def model_of(values: dict[str, str], urdf: str) -> RobotModel:
+    """Return the model of the arm in a URDF, its path or its text, under the given gravity."""
+    return RobotModel.from_urdf(
+        urdf,
+        base_link=prefixed(values, 'base_link') or None,
+        tip_link=prefixed(values, 'tip_link') or None,
+        gravity=gravity_of(values),
+    )
+
+
 def make_library(values: dict[str, str]) -> None:
     """Export the shared library of the arm, where chained to none, as robodyn export does."""
     if 'made_library' not in values:
         return
     try:
-        model = RobotModel.from_urdf(
-            values['urdf_file'],
-            base_link=prefixed(values, 'base_link') or None,
-            tip_link=prefixed(values, 'tip_link') or None,
-            gravity=tuple(map(float, values['gravity'].split())),
-        )
+        model = model_of(values, values['urdf_file'])
         export_shared(model, Path(values['made_library']).parent, name=MADE)
     except RobodynError as error:
         raise RuntimeError(f'model_library: not given, and none can be made: {error}') from error
@@ -329,6 +343,34 @@ def commanded(text: str) -> tuple[str, list[str]]:
     names = ', '.join(joint.get('name', '') for joint in loose)
     note = f'fixed at zero, as in the model, for no controller commands them: {names}'
     return ElementTree.tostring(robot, encoding='unicode'), [note]
+
+
+def started(
+    values: dict[str, str],
+    text: str,
+    notes: Iterable[str],
+    simulator: Iterable[LaunchDescriptionEntity],
+) -> list[LaunchDescriptionEntity]:
+    """
+    Return what starts a robot: its description, what holds it in a simulator, its controllers.
+
+    Parameters
+    ----------
+    values : dict of str to str
+    text : str
+        The robot's URDF.
+    notes : iterable of str
+        To be logged.
+    simulator : iterable of LaunchDescriptionEntity
+    """
+    check_upright(values)
+    make_library(values)
+    return [
+        *(LogInfo(msg=note) for note in notes),
+        robot_state_publisher(text, values['namespace'], use_sim_time=True),
+        *simulator,
+        *spawned(values),
+    ]
 
 
 def spawned(values: dict[str, str]) -> list[LaunchDescriptionEntity]:
@@ -391,8 +433,8 @@ def gravity_file(values: dict[str, str]) -> list[str]:
     """Return the spawner's option with gravity for the chained controller, if there is one."""
     if values['way'] != 'chained' or 'made_library' in values:
         return []
-    gravity = [float(part) for part in values['gravity'].split()]
-    section = {f'/**/{values["controller"]}': {'ros__parameters': {'gravity': gravity}}}
+    gravity = {'ros__parameters': {'gravity': gravity_of(values)}}
+    section = {f'/**/{values["controller"]}': gravity}
     file = Path(values['made_folder']) / 'gravity.yaml'
     file.write_text(yaml.safe_dump(section), encoding='utf-8')
     return ['--param-file', str(file)]

@@ -82,17 +82,17 @@ from robodyn_ros.errors import (
     NonFiniteValue,
     NoSolution,
     Phrase,
-    RobodynError,
     shown,
 )
 from robodyn_ros.model import Payload, RobotModel
-from robodyn_ros.ros import command_line, conversions, graph
+from robodyn_ros.ros import conversions, graph
 from robodyn_ros.ros.conversions import seconds
-from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
-from robodyn_ros.ros.plain_text import PlainlySpoken
+from robodyn_ros.ros.dynamics.description_topic import take_description
+from robodyn_ros.ros.parameter_overrides import declared_values
+from robodyn_ros.ros.plain_text import PlainLoggerMixin
 from robodyn_ros.ros.qos import LATCHED, RECORDING, RELIABLE
 from robodyn_ros.ros.services import callbacks
-from robodyn_ros.ros.spinning import run_until_signal
+from robodyn_ros.ros.spinning import run_from_command_line
 from robodyn_ros.ros_parameters import parameters_of
 from robodyn_ros.simulation.arm import ArmSimulation, Sensors
 from robodyn_ros.simulation.drive import Drive
@@ -107,13 +107,13 @@ HANDOVER_TIME = 5.0
 """For the torques to carry a new payload, before the brakes let go of it [s] of simulated time."""
 
 CARRIED = 0.95
-"""So much of a change of weight is in the torques that carry it."""
+"""Fraction of a change of weight that the torques must carry before the brakes release."""
 
 AT_REST = 0.05
-"""Faster than this an arm is not braked [rad/s] or [m/s]."""
+"""Highest speed at which the brakes engage [rad/s] or [m/s]."""
 
 MOST_WRENCHES = 100
-"""So many may wait for their time."""
+"""Longest queue of wrenches."""
 
 
 ABOUT = (
@@ -126,7 +126,7 @@ ABOUT = (
 PARAMETERS = parameters_of('simulator_node')
 
 
-class SimulatorNode(PlainlySpoken, Node):
+class SimulatorNode(PlainLoggerMixin, Node):
     """
     Steps an arm in real time or in lockstep.
 
@@ -140,30 +140,16 @@ class SimulatorNode(PlainlySpoken, Node):
 
     def __init__(self, **node_options: Any) -> None:
         super().__init__('simulator_node', **node_options)
-        given = declared_values(self, PARAMETERS)
+        self._given = given = declared_values(self, PARAMETERS)
+        _check_drive(given)
         urdf_file = given['urdf_file']
         self._ends: dict[str, Any] = {
             name: given[name] or None for name in ('base_link', 'tip_link')
         }
-        self._gravity = given['gravity'] or None
-        self._initial_position = given['initial_position']
-        self._given_scales = given['effort_scale'], given['command_scale']
-        self._time_step = given['time_step']
-        self._lockstep = given['lockstep']
-        self._lockstep_timeout = given['lockstep_timeout']
+        self._time_step, self._lockstep = given['time_step'], given['lockstep']
         self._awaits_release = given['hold']
-        self._is_paced = given['real_time']
         self._next_step = time.monotonic()
-        publish_clock = given['publish_clock']
-        self._rotor_inertia = given['rotor_inertia']
-        self._given_drive = {
-            name.removeprefix('drive.'): value
-            for name, value in given.items()
-            if name.startswith('drive.')
-        }
         self._is_servo = bool(given['drive.position_gain'])
-        self._drive_knows_payload = self._given_drive.pop('knows_payload')
-        _check_drive(given)
         self._sensors = Sensors(
             given['position_resolution'],
             given['velocity_noise'],
@@ -180,7 +166,7 @@ class SimulatorNode(PlainlySpoken, Node):
         self._is_answered = self._is_commanded = False  # since the last step, in lockstep
         self._steps = 0
         self._began = time.monotonic()
-        self._told_missing = ''
+        self._logged_missing = ''
         self._commands = 0
         self._missed_cycles = 0
 
@@ -192,7 +178,7 @@ class SimulatorNode(PlainlySpoken, Node):
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
         self._clock_publisher = (
             self.create_publisher(ClockMessage, '/clock', RELIABLE)
-            if publish_clock or self._lockstep
+            if given['publish_clock'] or self._lockstep
             else None
         )
         if urdf_file:
@@ -200,40 +186,40 @@ class SimulatorNode(PlainlySpoken, Node):
             description = self.create_publisher(String, 'robot_description', LATCHED)
             description.publish(String(data=urdf_text(Path(urdf_file))))
         else:
-            self.create_subscription(String, 'robot_description', self._on_description, LATCHED)
-            self.get_logger().info('waiting for robot_description')
+            take_description(
+                self, lambda text: self._load(Chain.from_urdf_text(text, **self._ends))
+            )
 
     # --- setting up ----------------------------------------------------------------------------
 
-    def _on_description(self, message: String) -> None:
-        if self._timer is not None:
-            self.get_logger().warning('robot_description ignored: the arm is loaded already')
-            return
-        try:
-            self._load(Chain.from_urdf_text(message.data, **self._ends))
-        except RobodynError as error:
-            self.get_logger().error(f'robot_description: {in_parameters(error)}')
-
     def _load(self, chain: Chain) -> None:
-        simulation = ArmSimulation(
+        given, gravity = self._given, self._given['gravity'] or None
+        self._simulation = simulation = ArmSimulation(
             chain,
-            gravity=self._gravity,
+            gravity=gravity,
             time_step=self._time_step,
-            initial_position=self._initial_position or None,
-            rotor_inertia=self._rotor_inertia or None,
+            initial_position=given['initial_position'] or None,
+            rotor_inertia=given['rotor_inertia'] or None,
         )
-        self._simulation = simulation
-        effort_scale, command_scale = self._given_scales
-        self._effort_scale = _scale('effort_scale', effort_scale, simulation.n)
-        self._command_scale = _scale('command_scale', command_scale, simulation.n)
-        self._awaits_command = self._lockstep and bool(command_scale)
-        arm = RobotModel.from_chain(chain, gravity=self._gravity)
+        self._effort_scale, self._command_scale, position_gain, velocity_gain = (
+            _for_each_joint(name, given[name] or [default], simulation.n)
+            for name, default in (
+                ('effort_scale', 1.0),
+                ('command_scale', 1.0),
+                ('drive.position_gain', 0.0),
+                ('drive.velocity_gain', 0.0),
+            )
+        )
+        self._awaits_command = self._lockstep and bool(given['command_scale'])
+        arm = RobotModel.from_chain(chain, gravity=gravity)
         self._robot = callbacks.Robot.under(Load(arm.gravity), arm)
-        gains = {
-            name: _scale(f'drive.{name}', self._given_drive[name] or [0.0], simulation.n)
-            for name in ('position_gain', 'velocity_gain')
-        }
-        self._drive = Drive(arm, **{**self._given_drive, **gains})
+        self._drive = Drive(
+            arm,
+            position_gain,
+            velocity_gain,
+            given['drive.compensates_gravity'],
+            given['drive.compensates_friction'],
+        )
         self._axes = ('', chain.base_link)  # that a wrench may be given in
         self._wrenches: list[tuple[float, list[float]]] = []  # that wait for their time
         self.create_subscription(WrenchStamped, 'tip_wrench', self._on_wrench, RELIABLE)
@@ -242,7 +228,9 @@ class SimulatorNode(PlainlySpoken, Node):
             self.create_subscription(JointState, 'torques', self._on_torques, RELIABLE)
             if self._awaits_command:
                 self.create_subscription(Float64MultiArray, 'commands', self._on_command, RELIABLE)
-            self._timer = self.create_timer(self._lockstep_timeout, self._send_again, clock=steady)
+            self._timer = self.create_timer(
+                self._given['lockstep_timeout'], self._send_again, clock=steady
+            )
         else:
             self.create_subscription(Float64MultiArray, 'commands', self._on_command, RELIABLE)
             self._due = time.monotonic() + self._time_step
@@ -289,7 +277,7 @@ class SimulatorNode(PlainlySpoken, Node):
         if self._awaits_command and not (self._is_answered and self._is_commanded):
             return
         self._is_answered = self._is_commanded = False
-        if self._is_paced:
+        if self._given['real_time']:
             now = time.monotonic()
             time.sleep(max(self._next_step - now, 0.0))
             self._next_step = max(self._next_step, now - LONGEST_LAG) + self._time_step
@@ -381,10 +369,11 @@ class SimulatorNode(PlainlySpoken, Node):
         """Attach a payload to the arm; the node that compensates its weight needs it, too."""
 
         def change(payload: Payload) -> Load:
-            before, load = self._robot, self._robot.load.changed(payload, self._robot.arm)
+            before = self._robot
+            load, _ = before.load.changed(payload, before.arm)
             self._robot = callbacks.Robot.under(load, before.arm)
             self._simulation.carry(load.payloads)
-            if self._drive_knows_payload:
+            if self._given['drive.knows_payload']:
                 self._drive = replace(self._drive, model=self._robot.model)
             self._update_torque()
             self.get_logger().info(f'carries {load}; tell whoever commands the torques')
@@ -479,8 +468,8 @@ class SimulatorNode(PlainlySpoken, Node):
         is_awaited &= time.monotonic() - self._began > WAITING_TIME
         if missing := self._missing() if is_awaited else '':
             message = f'{message}: {missing}'
-            if missing != self._told_missing:
-                self._told_missing = missing
+            if missing != self._logged_missing:
+                self._logged_missing = missing
                 self.get_logger().warning(message)
         status = conversions.diagnostic_status(
             f'{self.get_fully_qualified_name()[1:]}: arm',
@@ -493,9 +482,7 @@ class SimulatorNode(PlainlySpoken, Node):
                 'missed_cycles': self._missed_cycles,
             },
         )
-        array = DiagnosticArray(status=[status])
-        array.header.stamp = self._stamp
-        self._diagnostics.publish(array)
+        self._diagnostics.publish(conversions.diagnostics(self._stamp, status))
 
     def _missing(self) -> str:
         """Return why no command comes, and what helps, as text; empty: nothing is known."""
@@ -509,7 +496,7 @@ class SimulatorNode(PlainlySpoken, Node):
             return (
                 f'no {name} come on {topic}: {graph.listed(publishers)} must be active, with '
                 f'use_sim_time:=true and a state_timeout well over lockstep_timeout = '
-                f'{self._lockstep_timeout:g}'
+                f'{self._given["lockstep_timeout"]:g}'
             )
         elsewhere = [each for each in graph.publishing(self, kind) if each.endswith(f'/{name}')]
         if elsewhere:
@@ -539,9 +526,9 @@ def _check_drive(given: dict[str, Any]) -> None:
         )
 
 
-def _scale(name: str, given: Sequence[float], n: int) -> np.ndarray:
-    """Return a parameter's factors, shape (n,)."""
-    factors = np.array(given or [1.0], dtype=float)
+def _for_each_joint(name: str, given: Sequence[float], n: int) -> np.ndarray:
+    """Return a parameter's numbers, shape (n,)."""
+    factors = np.array(given, dtype=float)
     if len(factors) not in (1, n):
         raise InvalidArgument(f'parameter {name}', Phrase(f'{len(factors)} values'), f'1 or {n}')
     return np.broadcast_to(factors, n)
@@ -549,10 +536,7 @@ def _scale(name: str, given: Sequence[float], n: int) -> np.ndarray:
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal ends it with code 0; 1 where it cannot begin."""
-    code = command_line.exit_code(args, 'simulator_node', ABOUT, PARAMETERS)
-    if code is not None:
-        return code
-    return run_until_signal('simulator_node', SimulatorNode, args)
+    return run_from_command_line('simulator_node', ABOUT, PARAMETERS, SimulatorNode, args)
 
 
 if __name__ == '__main__':

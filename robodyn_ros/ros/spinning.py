@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One way to run a node: until a signal ends it."""
+"""One way to begin and to end a node: from the command line, until a signal or its own end."""
 
 from __future__ import annotations
 
 import sys
 import traceback
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import rclpy
 from rclpy.exceptions import ParameterException
@@ -19,9 +20,23 @@ from robodyn_ros.ros.parameter_overrides import in_parameters
 from robodyn_ros.ros.plain_text import plain
 from robodyn_ros.ros.rclpy_workarounds import RCLError, is_rejected_message, words_of_rcl
 from robodyn_ros.ros.signals import StopRequested, StopSignal
+from robodyn_ros.ros_parameters import Parameter
 
 SIGNAL_PERIOD = 0.05  # between looks at whether a signal has come, while the node is idle [s]
 LOG_PERIOD = 1.0  # between log entries that every message could cause [s]
+
+
+def run_from_command_line(
+    name: str,
+    about: str,
+    parameters: Sequence[Parameter],
+    build: Callable[[], Node],
+    args: Sequence[str] | None,
+    **options: Any,
+) -> int:
+    """Answer a command line (``command_line.exit_code``), or run the node until a signal."""
+    code = command_line.exit_code(args, name, about, parameters)
+    return run_until_signal(name, build, args, **options) if code is None else code
 
 
 def run_until_signal(
@@ -31,6 +46,7 @@ def run_until_signal(
     *,
     executor: Callable[[], Executor] = SingleThreadedExecutor,
     stop_signal: StopSignal | None = None,
+    spin: Callable[[Any, Executor, StopSignal], int] | None = None,
 ) -> int:
     """
     Run a node until a signal ends it, and return the exit code of the process.
@@ -47,12 +63,15 @@ def run_until_signal(
         Returns what runs the node's callbacks.
     stop_signal : StopSignal, optional
         One that was made before, where something else had to be started in between.
+    spin : callable, optional
+        Runs the node, and returns the exit code; not given: its callbacks, until a signal comes.
 
     Returns
     -------
     int
-        0 after a signal; 1 where a parameter, the robot or the middleware cannot be used, with a
-        FATAL log entry, or a line on stderr where there is no log yet.
+        0 after a signal, or what ``spin`` returns; 1 where a parameter, the robot or the
+        middleware cannot be used, with a FATAL log entry, or a line on stderr where there is no
+        log yet.
 
     Notes
     -----
@@ -83,17 +102,17 @@ def run_until_signal(
         running = executor()  # to the end: when it goes, it may take the signals' handlers along
         stop_signal.take()  # newer releases of the events executor have taken SIGINT and SIGTERM
         try:
-            _spin(node, running, stop_signal)
+            return (spin or _spin)(node, running, stop_signal)
         except StopRequested:
             node.get_logger().info('told to stop while it was configuring')
+            return 0
         finally:
             node.destroy_node()
     finally:
         rclpy.shutdown()
-    return 0
 
 
-def _spin(node: Node, executor: Executor, stop_signal: StopSignal) -> None:
+def _spin(node: Node, executor: Executor, stop_signal: StopSignal) -> int:
     executor.add_node(node)
     while not stop_signal.has_come:
         try:
@@ -107,3 +126,4 @@ def _spin(node: Node, executor: Executor, stop_signal: StopSignal) -> None:
                 throttle_duration_sec=LOG_PERIOD,
             )
     node.get_logger().info('told to stop')
+    return 0

@@ -13,13 +13,16 @@ import math
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
 from robodyn_ros.errors import MalformedData, Phrase, RejectedTrajectory
+from robodyn_ros.motions.trajectory_yaml import TrajectoryRows
 from robodyn_ros.ros import cdr
+from robodyn_ros.ros.conversions import seconds
 from robodyn_ros.ros.rclpy_workarounds import message_of
 
 MOST_JOINTS = 1000
@@ -30,30 +33,11 @@ _PERIOD = 0.1  # between diagnostics that rejected trajectories cause, at least 
 _MOST_AT_ONCE = 256  # points that are looked at for having the same layout
 
 
-@dataclass(frozen=True, eq=False)
-class TrajectoryMessage:
-    """
-    A trajectory_msgs/JointTrajectory; the lists have an entry for each point.
-
-    Parameters
-    ----------
-    stamp : float
-        Of the header [s].
-    joint_names : tuple of str
-        The joints that move.
-    times : list of float
-        After the start [s].
-    positions, velocities, accelerations, efforts : list of sequence of float
-        Of whatever lengths the sender chose.
-    """
+class TrajectoryMessage(NamedTuple):
+    """A trajectory_msgs/JointTrajectory: the stamp of its header [s], and what it holds."""
 
     stamp: float
-    joint_names: tuple[str, ...]
-    times: list[float]
-    positions: list[Sequence[float]]
-    velocities: list[Sequence[float]]
-    accelerations: list[Sequence[float]]
-    efforts: list[Sequence[float]]
+    rows: TrajectoryRows
 
     @classmethod
     def from_bytes(cls, message: bytes, joints: int) -> TrajectoryMessage:
@@ -87,18 +71,12 @@ class TrajectoryMessage:
     def from_message(cls, message: JointTrajectory) -> TrajectoryMessage:
         """Return the content of a message that rclpy has deserialised."""
         points = message.points
-        return cls(
-            cdr.seconds(message.header.stamp.sec, message.header.stamp.nanosec),
-            tuple(message.joint_names),
-            [
-                cdr.seconds(point.time_from_start.sec, point.time_from_start.nanosec)
-                for point in points
-            ],
-            [point.positions for point in points],
-            [point.velocities for point in points],
-            [point.accelerations for point in points],
-            [point.effort for point in points],
+        fields = (
+            [getattr(point, name) for point in points] for name in TrajectoryRows._fields[2:]
         )
+        times = [seconds(point.time_from_start) for point in points]
+        rows = TrajectoryRows(tuple(message.joint_names), times, *fields)
+        return cls(seconds(message.header.stamp), rows)
 
     def trajectory(self, start: float | None) -> Trajectory:
         """
@@ -114,15 +92,7 @@ class TrajectoryMessage:
         RejectedTrajectory
             What is malformed.
         """
-        return Trajectory.from_points(
-            self.joint_names,
-            self.times,
-            self.positions,
-            self.velocities,
-            self.accelerations,
-            self.efforts,
-            start=start,
-        )
+        return Trajectory.from_points(*self.rows, start=start)
 
 
 def largest_size(joints: int) -> int:
@@ -132,7 +102,7 @@ def largest_size(joints: int) -> int:
 
 def _read(data: bytes) -> TrajectoryMessage:
     """Return a message in plain CDR, little-endian."""
-    stamp = cdr.seconds(*cdr.TIME.unpack_from(data))
+    whole, nanoseconds = cdr.TIME.unpack_from(data)
     _, at = cdr.text(data, cdr.TIME.size)  # the frame
     count, at = cdr.integer(data, at)
     if count > MOST_JOINTS:
@@ -147,7 +117,8 @@ def _read(data: bytes) -> TrajectoryMessage:
     fields: list[list[Sequence[float]]] = [[], [], [], []]
     while len(times) < count:
         at = _read_points(data, at, count - len(times), times, fields)
-    return TrajectoryMessage(stamp, names, times, *fields)
+    stamp = whole + 1e-9 * nanoseconds
+    return TrajectoryMessage(stamp, TrajectoryRows(names, times, *fields))
 
 
 def _read_points(
@@ -214,7 +185,7 @@ class Rejections:
         return {'last_rejection': self.reason, 'last_rejection_stamp': stamp}
 
 
-class AtOnce:
+class RateLimiter:
     """Limits diagnostics published at once, for a sender who waits for an answer."""
 
     def __init__(self) -> None:

@@ -21,15 +21,12 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import rclpy
-from rclpy.exceptions import ParameterException
+from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
-from rclpy.signals import SignalHandlerOptions
 from rclpy.subscription import Subscription
 from std_msgs.msg import String
 
@@ -44,20 +41,14 @@ from robodyn_ros.errors import MalformedData, MalformedUrdf, RobodynError, Unrea
 from robodyn_ros.model import RobotModel
 from robodyn_ros.monitoring.live_server import LiveServer
 from robodyn_ros.report.watch_page import JOINT_NUMBERS, live_frame, residual_bands, watch_page
-from robodyn_ros.ros import command_line
 from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic
 from robodyn_ros.ros.joint_states import LARGEST_SIZE
 from robodyn_ros.ros.parameter_overrides import declared_values, in_parameters
-from robodyn_ros.ros.plain_text import PlainlySpoken, plain
+from robodyn_ros.ros.plain_text import PlainLoggerMixin, plain
 from robodyn_ros.ros.qos import LATCHED
-from robodyn_ros.ros.rclpy_workarounds import (
-    RCLError,
-    message_of,
-    waiting_messages,
-    words_of_rcl,
-)
+from robodyn_ros.ros.rclpy_workarounds import message_of, waiting_messages
 from robodyn_ros.ros.signals import StopSignal
-from robodyn_ros.ros.spinning import LOG_PERIOD
+from robodyn_ros.ros.spinning import LOG_PERIOD, run_from_command_line
 from robodyn_ros.ros_parameters import parameters_of
 from robodyn_ros.spatial import FloatArray
 
@@ -75,7 +66,7 @@ _PERIOD = 0.1  # between looks at signals [s]
 _AT_TIP = np.zeros(3)
 
 
-class WatchNode(PlainlySpoken, Node):
+class WatchNode(PlainLoggerMixin, Node):
     """
     Serves the page, and what the newest messages say.
 
@@ -139,10 +130,11 @@ class WatchNode(PlainlySpoken, Node):
         self.destroy_subscription(self._description)
         self._description = None
 
-    def close(self) -> None:
-        """End the server, and its subscriptions with it."""
+    def destroy_node(self) -> None:
+        """End the server, and its subscriptions with it, then the node."""
         if self.server is not None:
             self.server.close()
+        super().destroy_node()
 
     def _begin(self, description: str | None) -> None:
         given = self._given
@@ -238,38 +230,21 @@ class WatchNode(PlainlySpoken, Node):
             return None
 
 
-def run(args: Sequence[str] | None = None) -> int:
-    """Run the node until a signal comes; 1 where the robot, a parameter or the port is wrong."""
-    stop_signal = StopSignal()
+def _spin(node: WatchNode, executor: Executor, stop_signal: StopSignal) -> int:
+    """Look for what comes until a signal does; 1 where the robot or the page cannot be shown."""
     try:
-        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-    except RCLError as error:
-        print(f'watch_node: {words_of_rcl(error)}', file=sys.stderr)
+        while not stop_signal.has_come:
+            node.look()
+            time.sleep(_PERIOD)
+    except RobodynError as error:
+        node.get_logger().fatal(in_parameters(error))
         return 1
-    node: WatchNode | None = None
-    try:
-        try:
-            node = WatchNode()
-            for problem in command_line.ignored_files(args, node.get_fully_qualified_name()):
-                node.get_logger().warning(problem)
-            while not stop_signal.has_come:
-                node.look()
-                time.sleep(_PERIOD)
-        except (RobodynError, ParameterException) as error:
-            rclpy.logging.get_logger('watch_node').fatal(plain(in_parameters(error)))
-            return 1
-    finally:
-        if node is not None:
-            node.close()
-            node.destroy_node()
-        rclpy.shutdown()
     return 0
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the node; 0 after a signal, 2 for a wrong option."""
-    code = command_line.exit_code(args, 'watch_node', ABOUT, PARAMETERS)
-    return run(args) if code is None else code
+    """Run the node; 0 after a signal, 1 where what it is given is wrong, 2 for a wrong option."""
+    return run_from_command_line('watch_node', ABOUT, PARAMETERS, WatchNode, args, spin=_spin)
 
 
 if __name__ == '__main__':

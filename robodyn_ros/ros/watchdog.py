@@ -52,7 +52,7 @@ from robodyn_ros.ros.command_conflicts import WATCHDOG_LABEL, CommandListener, w
 from robodyn_ros.ros.joint_states import take_in
 from robodyn_ros.ros.qos import RELIABLE, SENSOR
 from robodyn_ros.ros.rclpy_workarounds import is_rejected_message
-from robodyn_ros.ros.shared_memory import Look, Names, SharedMemory, WatchdogSettings
+from robodyn_ros.ros.shared_memory import Names, SharedMemory, WatchdogCheck, WatchdogSettings
 from robodyn_ros.ros.signals import leave_stop_signals_to_the_node
 
 WAKE_PERIOD = 0.05  # between looks at the heartbeat, if none is due before [s]
@@ -60,7 +60,7 @@ COMMAND_PERIOD = 0.002  # between commands while the torque changes [s]
 DELIVERY_TIMEOUT = 0.2  # that the stop command is given to reach its subscribers [s]
 NICENESS = -10  # it is idle but when all depends on it
 LONGEST_LIFE = 10  # after the node's end [s]; no bug may keep the process for longer
-PUNCTUALITY_WINDOW = 1.0  # of the lateness that diagnostics tell [s]
+LATENESS_WINDOW = 1.0  # of the lateness that diagnostics tell [s]
 CLOSING_TIME = 2  # that closing may take [s]
 
 QUIET = ['--ros-args', '--disable-stdout-logs', '--disable-rosout-logs']
@@ -222,7 +222,7 @@ class Parent:
         self._poll.poll(max(1e3 * timeout, 0.0))
 
 
-class Punctuality:
+class LatenessWindow:
     """
     The lateness of the checks, within the last one or two time windows.
 
@@ -232,19 +232,19 @@ class Punctuality:
         [s]
     """
 
-    def __init__(self, window: float = PUNCTUALITY_WINDOW) -> None:
+    def __init__(self, window: float = LATENESS_WINDOW) -> None:
         self._window = window
         self._began = -np.inf
         self._worst = self._worst_before = 0.0
 
-    def look(self, now: float, planned: float) -> Look:
+    def look(self, now: float, planned: float) -> WatchdogCheck:
         """Return the lateness after a check at a steady time [s] that was planned for another."""
         if now - self._began > self._window:
             is_next = now - self._began <= 2.0 * self._window
             self._worst_before = self._worst if is_next else 0.0
             self._began, self._worst = now, 0.0
         self._worst = max(self._worst, now - planned)
-        return Look(now, max(self._worst, self._worst_before))
+        return WatchdogCheck(now, max(self._worst, self._worst_before))
 
 
 class GracePeriod:
@@ -257,7 +257,7 @@ class GracePeriod:
     def __init__(self) -> None:
         self._beat = self._until = -np.inf
 
-    def counts(self, beat: float, now: float, time: float) -> bool:
+    def is_active(self, beat: float, now: float, time: float) -> bool:
         """
         Return whether a node may still go on.
 
@@ -304,7 +304,7 @@ class WatchdogNode(Node):
         self._executor.add_node(self)
         self._last: tuple[float, np.ndarray] | None = None  # of this process
         self._given_back = -np.inf  # when [s]
-        self._punctuality = Punctuality()
+        self._lateness = LatenessWindow()
         self._grace = GracePeriod()
 
     def watch(self) -> None:
@@ -314,7 +314,7 @@ class WatchdogNode(Node):
         while not shared.is_closing:
             is_alive = parent.is_alive  # first: if it is not, what is read below is final
             heartbeat, settings, now = shared.heartbeat, shared.settings.value, time.monotonic()
-            shared.looked(self._punctuality.look(now, planned))
+            shared.record_check(self._lateness.look(now, planned))
             if not heartbeat.is_active or settings is None:
                 if not is_alive:
                     return
@@ -333,7 +333,7 @@ class WatchdogNode(Node):
                 planned = beat + timeout
                 if planned <= now:
                     is_late = now - planned_before > period
-                    if is_late and self._grace.counts(beat, now, timeout):
+                    if is_late and self._grace.is_active(beat, now, timeout):
                         planned = now + period
                     elif self._command(settings):
                         return
@@ -368,7 +368,7 @@ class WatchdogNode(Node):
                 is_node_gone = True
                 signal.alarm(LONGEST_LIFE + math.ceil(settings.arm.stale_hold_time))
             now = time.monotonic()
-            shared.looked(self._punctuality.look(now, np.inf))
+            shared.record_check(self._lateness.look(now, np.inf))
             torque = takeover.command(now, is_alive)
             if torque is not None:
                 command = (settings.command_scale * torque)[settings.order]
@@ -425,7 +425,7 @@ def run(shared: SharedMemory, args: Sequence[str] | None, parent_pid: int) -> No
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # it limits the process's life
     with suppress(OSError):
         os.setsid()  # a terminal or a launcher that kills its group leaves it alive
-    _come_before_the_node()
+    _raise_priority()
     gc.disable()  # it makes nothing in circles, and looking would copy the parent's memory
     parent = Parent(parent_pid)
     while shared.names.value is None:
@@ -440,7 +440,7 @@ def run(shared: SharedMemory, args: Sequence[str] | None, parent_pid: int) -> No
     rclpy.shutdown()
 
 
-def _come_before_the_node() -> None:
+def _raise_priority() -> None:
     """Take a real-time priority, the next above the node's if it has one, where allowed."""
     with suppress(AttributeError, OSError):
         policy, priority = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
@@ -547,7 +547,7 @@ class WatchdogProcess:
 
     def lateness(self, now: float) -> float:
         """Return its largest recent lateness, or that of the check that is due [s]."""
-        last, lateness = self._shared.last_look
+        last, lateness = self._shared.last_check
         return max(lateness, now - max(last, self.opened) - WAKE_PERIOD, 0.0)
 
     def _last_of_the_killed(self) -> tuple[float, np.ndarray] | None:

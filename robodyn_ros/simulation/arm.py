@@ -20,7 +20,7 @@ from lxml import etree
 from numpy.typing import ArrayLike
 
 from robodyn_ros.arguments import checked_array
-from robodyn_ros.description.chain import Body, Chain, MimicChoice, checked_chain
+from robodyn_ros.description.chain import Body, Chain, MimicChoice, TipLinks, checked_chain
 from robodyn_ros.description.findings import MASSES
 from robodyn_ros.description.mjcf import imported_mujoco
 from robodyn_ros.description.records import Inertial
@@ -46,7 +46,7 @@ of its step, which is an error of half a step times the velocity's change.
 
 class ArmSimulation:
     """
-    A serial arm on a fixed base, driven by joint torques and free otherwise.
+    A serial arm, or a tree of bodies, on a fixed base, driven by joint torques and free otherwise.
 
     Viscous friction (``damping``) and Coulomb friction (``friction``) act as the URDF gives them.
     At a position limit the joint meets a stop. Torques are applied as they come: effort limits are
@@ -116,7 +116,6 @@ class ArmSimulation:
         self._bad = [int(kinds.mjWARN_BADQPOS), int(kinds.mjWARN_BADQVEL)]
         self._bad.append(int(kinds.mjWARN_BADQACC))
         self._chain = chain
-        self._tip = chain.tip_transform[:3, 3]
         self.joint_names = chain.joint_names
         self.n = len(self.joint_names)
         if rotor_inertia is not None:
@@ -133,7 +132,7 @@ class ArmSimulation:
         source: str | Path,
         *,
         base_link: str | None = None,
-        tip_link: str | None = None,
+        tip_link: TipLinks = None,
         locked_positions: Mapping[str, float] | None = None,
         mimic: MimicChoice = 'error',
         gravity: ArrayLike | None = None,
@@ -155,13 +154,7 @@ class ArmSimulation:
         RobodynError
             Whatever reading a URDF raises, and what the class itself does.
         """
-        chain = Chain.from_urdf(
-            source,
-            base_link=base_link,
-            tip_link=tip_link,
-            locked_positions=locked_positions,
-            mimic=mimic,
-        )
+        chain = Chain.from_urdf(source, base_link, tip_link, locked_positions, mimic)
         return cls(
             chain,
             gravity=gravity,
@@ -177,23 +170,29 @@ class ArmSimulation:
         self._data.qpos[:] = checked_array('position', position, (self.n,))
         self._mujoco.mj_forward(self._model, self._data)
         self.brakes_engaged = True
-        self._tip_wrench = np.zeros(6)
+        self._tip_wrenches = np.zeros((len(self._chain.tips), 6))
 
-    def push(self, tip_wrench: ArrayLike) -> None:
+    def push(self, tip_wrench: ArrayLike, tip: str | None = None) -> None:
         """
-        Let a wrench act on the tip in every step from now on, until the next call or a reset.
+        Let a wrench act on a tip in every step from now on, until the next call or a reset.
 
         Parameters
         ----------
         tip_wrench : array-like, shape (6,)
             What the world exerts on the arm at the tip link's origin: force [N], then moment
             [N m], in the base link's axes.
+        tip : str, optional
+            The tip link; the only one where not given.
 
         Raises
         ------
         InvalidArgument, NonFiniteValue
         """
-        self._tip_wrench = checked_array('tip_wrench', tip_wrench, (6,))
+        links = self._chain.tip_links
+        if tip not in links and (tip is not None or len(links) > 1):
+            raise InvalidArgument('argument tip', tip, f'one of {", ".join(map(repr, links))}')
+        wrench = checked_array('tip_wrench', tip_wrench, (6,))
+        self._tip_wrenches[0 if tip is None else links.index(tip)] = wrench
 
     def carry(self, payloads: Sequence[Payload]) -> None:
         """
@@ -219,18 +218,21 @@ class ArmSimulation:
 
     @property
     def external_torque(self) -> FloatArray:
-        """What the wrench on the tip is in the joints where the arm is (n,) [N m or N]."""
-        if not self._tip_wrench.any():
-            return np.zeros(self.n)
+        """What the wrenches on the tips are in the joints where the arm is (n,) [N m or N]."""
+        torque = np.zeros(self.n)
+        if not self._tip_wrenches.any():
+            return torque
         mujoco, model, data = self._mujoco, self._model, self._data
         # After a step the frames are still those of its beginning.
         mujoco.mj_kinematics(model, data)
         mujoco.mj_comPos(model, data)
-        last = model.nbody - 1
-        tip = data.xpos[last] + data.xmat[last].reshape(3, 3) @ self._tip
-        linear, angular = np.zeros((2, 3, self.n))
-        mujoco.mj_jac(model, data, linear, angular, tip, last)
-        return self._tip_wrench @ np.concatenate([linear, angular])
+        chain = self._chain
+        for i, placed, wrench in zip(chain.tips, chain.tip_transforms, self._tip_wrenches):
+            tip = data.xpos[i + 1] + data.xmat[i + 1].reshape(3, 3) @ placed[:3, 3]
+            linear, angular = np.zeros((2, 3, self.n))
+            mujoco.mj_jac(model, data, linear, angular, tip, i + 1)
+            torque += wrench @ np.concatenate([linear, angular])
+        return torque
 
     def step(self, torque: ArrayLike) -> None:
         """
@@ -371,10 +373,13 @@ def _compiled_chain(chain: Chain, drives: RobotModel | None) -> Any:
 
 def _mjcf(chain: Chain, drives: RobotModel | None) -> str:
     """Return a chain in MuJoCo's XML: ``body0`` with ``joint0`` inside the world, and so on."""
-    root, element = empty_mjcf('arm')
-    for i, joint in enumerate(chain.joints):
+    root, world = empty_mjcf('arm')
+    elements = [world]
+    for i, (joint, parent) in enumerate(zip(chain.joints, chain.parents, strict=True)):
         placed = placement(chain.joint_transforms[i])
-        element = etree.SubElement(element, 'body', {'name': f'body{i}', **placed})
+        before = elements[parent + 1]
+        element = etree.SubElement(before, 'body', {'name': f'body{i}', **placed})
+        elements.append(element)
         lumped = _lumped_inertial(chain, chain.bodies[i + 1])
         if lumped is not None:
             add_inertial(element, lumped)

@@ -8,7 +8,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from compiled_arms import identified_arm, public_arm, random_arm
+from compiled_arms import identified_arm, public_arm, random_arm, tree_arm
 from robots import two_link_urdf
 
 import robodyn_ros as rd
@@ -48,7 +48,11 @@ def test_self_test_passes(arm, tmp_path):
 
 @pytest.mark.longer
 @needs_compiler
-@pytest.mark.parametrize('arm', [public_arm('ur5'), random_arm(21)], ids=['ur5', 'prismatic'])
+@pytest.mark.parametrize(
+    'arm',
+    [public_arm('ur5'), random_arm(21), tree_arm(2)],
+    ids=['ur5', 'prismatic', 'tree'],
+)
 def test_self_test_of_every_function_passes(arm, tmp_path):
     export_c(arm, tmp_path, kernels=KERNELS)
     result = run_self_test(tmp_path)

@@ -20,6 +20,7 @@ from compiled_arms import (
     public_arm,
     random_arm,
     states,
+    tree_arm,
 )
 from compilers import is_there_a_compiler, needs_compiler
 from convert_robots import leaves
@@ -109,6 +110,14 @@ def test_expressions_of_random_chains(block):
         assert_expressions_equal_core(arm, (*RIGID_BODY, *DERIVATIVES))
 
 
+@pytest.mark.repeats(check=1)
+@pytest.mark.parametrize('block', range(20))
+def test_expressions_of_random_trees(block):
+    for seed in range(10 * block, 10 * block + 10):
+        arm = tree_arm(seed, rotors=seed % 2 == 1)
+        assert_expressions_equal_core(arm, KERNELS if seed % 10 == 0 else RIGID_BODY)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize('seed', range(0, 200, 4))
 def test_further_expressions_of_random_chains(seed):
@@ -163,11 +172,30 @@ def test_every_c_function_of_public_arm(name):
     compared(compile_model(arm), arm)
 
 
+@pytest.mark.repeats(test=1)
+@pytest.mark.longer
+@needs_compiler
+def test_c_functions_of_a_tree_with_a_payload_on_any_tip():
+    arm = tree_arm(2, rotors=True)
+    compiled = compile_model(arm, kernels=QUICK, runtime=('gravity', 'payload'))
+    compared(compiled, arm, kernels=QUICK)
+    for tip in arm.tip_links:
+        loaded = arm.with_payload(rd.Payload(1.5, (0.1, 0.02, -0.1), link=tip))
+        compared(compiled.with_model(loaded), loaded, kernels=QUICK)
+
+
 @pytest.mark.slow
 @needs_compiler
 def test_every_c_function_of_a_random_chain():
     arm = random_arm(21, rotors=True)
     assert arm.dh.prismatic.tolist() == [False, True, False, False]
+    compared(compile_model(arm, kernels=KERNELS), arm)
+
+
+@pytest.mark.slow
+@needs_compiler
+def test_every_c_function_of_a_random_tree():
+    arm = tree_arm(2, rotors=True)
     compared(compile_model(arm, kernels=KERNELS), arm)
 
 
@@ -637,8 +665,9 @@ def test_operations_of_the_forward_dynamics_grow_linearly():
 
 
 @pytest.mark.parametrize('seed', range(10))
-def test_both_ways_to_mass_matrix_and_accelerations_agree(seed):
-    arm = random_arm(seed, rotors=seed % 2 == 1)
+@pytest.mark.parametrize('drawn', [random_arm, tree_arm])
+def test_both_ways_to_mass_matrix_and_accelerations_agree(drawn, seed):
+    arm = drawn(seed, rotors=seed % 2 == 1)
     graph = Graph()
     q, qd, tau = (list(graph.input(name, arm.n)) for name in ('q', 'qd', 'tau'))
     inertias = EquivalentInertias.fewest_operations(arm.dh, arm.inertial_parameters)

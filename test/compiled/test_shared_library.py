@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import numpy as np
 import pytest
-from compiled_arms import coupled_arm, identified_arm, public_arm, random_arm
+from compiled_arms import coupled_arm, identified_arm, public_arm, random_arm, tree_arm
 from oracles import random_states
 from robots import two_link_urdf
 
@@ -29,6 +29,7 @@ ARMS = {
     'random': lambda: random_arm(3, rotors=True),
     'identified': lambda: identified_arm(4),
     'coupled': lambda: coupled_arm(4),
+    'tree': lambda: tree_arm(2, rotors=True),
     'two links': lambda: rd.RobotModel.from_urdf(two_link_urdf()),
 }
 GRAVITY = (1.0, -2.0, 9.0)
@@ -77,10 +78,9 @@ def assert_same(found, expected):
 def test_every_function_gives_what_the_core_does_under_every_load(arm, tmp_path):
     arm = arm()
     library, n = Library(arm, tmp_path), arm.n
-    payload = rd.Payload(
-        3.0, (0.1, -0.2, 0.05), [[0.3, 0.01, 0], [0.01, 0.3, 0.02], [0, 0.02, 0.2]]
-    )
-    point = rd.Payload(1.0, (0.0, 0.0, 0.1))
+    tensor = [[0.3, 0.01, 0], [0.01, 0.3, 0.02], [0, 0.02, 0.2]]
+    payload = rd.Payload(3.0, (0.1, -0.2, 0.05), tensor, link=arm.tip_links[0])
+    point = rd.Payload(1.0, (0.0, 0.0, 0.1), link=arm.tip_links[0])
     loads = [(None, None), (payload, None), (None, GRAVITY), (payload, GRAVITY), (point, None)]
     for carried, gravity in loads:
         loaded = arm if carried is None else arm.with_payload(carried)
@@ -96,9 +96,11 @@ def test_every_function_gives_what_the_core_does_under_every_load(arm, tmp_path)
         direction = np.tanh(drive_velocity(arm, qd) / 0.03)
         library.model.friction_torque(*map(_pointer, (qd, direction, qdd, result)))
         assert_same(result, smooth_friction_torque(arm, 0.03, qd, qdd))
-        assert_same(library('jacobian', (6, n), 0, q, is_loaded=False), rd.jacobian(arm, q))
-        pose = library('forward_kinematics', (4, 4), 0, q, is_loaded=False)
-        assert_same(pose, rd.forward_kinematics(arm, q))
+        for k, tip in enumerate(arm.tip_links):
+            rows = library('jacobian', (6, n), k, q, is_loaded=False)
+            assert_same(rows, rd.jacobian(arm, q, tip))
+            pose = library('forward_kinematics', (4, 4), k, q, is_loaded=False)
+            assert_same(pose, rd.forward_kinematics(arm, q, tip))
 
 
 def test_rows_are_those_of_one_state_each(tmp_path):

@@ -67,14 +67,24 @@ def test_critically_damped_gains_are_stable_for_as_long_as_slowness_is_tolerated
         at_states(1.01 / needed, kp).pipeline.follow(to(Q))
 
 
+@pytest.mark.parametrize('period', [0.001, 0.004, 0.01])
+def test_velocities_from_positions_count_as_late_as_they_are(period):
+    weight = -np.expm1(-period / 0.005)  # of the filter
+    lag = period * (1.0 / weight - 0.5)
+    needed = 1.0 / (period + lag)
+    at_states(period, (0.99 * needed / 4.0) ** 2, velocity=[]).pipeline.follow(to(Q))
+    with pytest.raises(RejectedTrajectory, match=f'from positions, {1e3 * lag:.2g} ms late'):
+        at_states(period, (1.01 * needed / 4.0) ** 2, velocity=[]).pipeline.follow(to(Q))
+
+
 def test_a_law_without_feedback_needs_no_rate():
     at_states(0.2, 900.0, 'feedforward').pipeline.follow(to(Q))
 
 
-def at_states(period, kp, mode='computed_torque'):
+def at_states(period, kp, mode='computed_torque', velocity=None):
     """Return an arm at rest whose states come once in a period [s], with critical damping."""
     arm = enabled(mode, state_timeout=0.25)
     kd = np.full(2, 2.0 * np.sqrt(kp))
     arm.change(kp=np.full(2, kp), kd=kd)
-    arm.run(10.0 * period, Q, period=period)
+    arm.run(100.0 * period, Q, velocity, period=period)
     return arm

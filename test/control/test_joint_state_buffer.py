@@ -84,6 +84,19 @@ def test_differenced_velocity_converges_to_the_true_one():
     assert states.take().velocity == pytest.approx([np.cos(0.199), 0.5], rel=5e-3)
 
 
+@pytest.mark.parametrize('period', [0.001, 0.004, 0.01])
+def test_velocity_of_positions_says_how_late_it_is(period):
+    states = buffer()
+    assert states.take().lag == 0.0
+    for i in range(300):
+        time = period * i  # at an acceleration of 2 rad/s² the velocity is 2 t
+        states.receive(['a', 'b'], [time**2, 0.0], [], received=5.0 + time, stamp=9.0 + time)
+    state = states.take()
+    assert state.lag == pytest.approx(time - state.velocity[0] / 2.0, rel=1e-6)
+    states.receive(['a', 'b'], [1.0, 0.0], [0.0, 0.0], received=5.0 + time, stamp=9.0 + time)
+    assert states.take().lag == 0.0
+
+
 @pytest.mark.parametrize('stamped', [False, True])
 def test_first_velocity_is_as_filtered_as_any_and_of_no_shorter_interval(stamped):
     states = buffer()

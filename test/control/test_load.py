@@ -9,7 +9,7 @@ from robodyn_ros import Payload, RobotModel
 from robodyn_ros.control.control_stack import apply_change, build_control_stack
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.settings import ControlSettings
-from robodyn_ros.errors import InvalidArgument, Overload
+from robodyn_ros.errors import InvalidArgument, NoSuchName, Overload
 
 GRAVITY = np.array([0.0, 0.0, -9.81])
 
@@ -38,13 +38,15 @@ def test_payload_in_other_units_is_refused(panda, payload, reason):
 
 def test_what_a_hand_holds_is_taken_and_replaced_on_its_link(panda):
     box = Payload(1.8, (0.0, 0.0, 0.1), np.diag([0.0017, 0.0017, 0.003]))
-    load = Load(GRAVITY).changed(box, panda)
-    assert load.payload_mass == 1.8
-    load = load.changed(Payload(0.5), panda)
+    load, model = Load(GRAVITY).changed(box, panda)
+    assert load.payload_mass == 1.8 and model == load.applied_to(panda) != panda
+    load, _ = load.changed(Payload(0.5), panda)
     assert load.payload_mass == 0.5
     heaviest, _ = panda.possible_payload
-    assert load.changed(Payload(heaviest), panda).payload_mass == heaviest
-    assert load.changed(Payload(0.0), panda) == Load(GRAVITY)
+    assert load.changed(Payload(heaviest), panda)[0].payload_mass == heaviest
+    assert load.changed(Payload(0.0), panda) == (Load(GRAVITY), panda)
+    with pytest.raises(NoSuchName, match='nowhere'):
+        load.changed(Payload(0.0, link='nowhere'), panda)
 
 
 def test_gravity_of_other_units_or_another_frame_is_refused(panda):
@@ -53,7 +55,7 @@ def test_gravity_of_other_units_or_another_frame_is_refused(panda):
         load.changed(GravityChange(np.array([0.0, 0.0, -9810.0]), ''), panda)
     with pytest.raises(InvalidArgument, match='panda_link0'):
         load.changed(GravityChange(GRAVITY, 'world'), panda)
-    tilted = load.changed(GravityChange(np.array([3.0, 0.0, -9.0]), 'panda_link0'), panda)
+    tilted, _ = load.changed(GravityChange(np.array([3.0, 0.0, -9.0]), 'panda_link0'), panda)
     assert tilted.gravity == pytest.approx([3.0, 0.0, -9.0])
 
 

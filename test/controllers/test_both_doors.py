@@ -123,6 +123,7 @@ class Door:
         self.jump = np.zeros(3)  # between the arm and what is measured [rad]
         self.now, self.torque = 10.0, np.full(3, np.nan)
         self.is_measured = True  # whether states come
+        self.has_velocities = True  # whether they have velocities
         self.began: float | None = None  # the motion; None: it did not
         self.torques: list[np.ndarray] = []  # that acted in each period
         self.begin()
@@ -132,7 +133,8 @@ class Door:
         for _ in range(round(duration / PERIOD)):
             self.now = round(self.now + PERIOD, 9)
             position = self.simulation.position + self.jump
-            found = self.cycle(position, self.simulation.velocity)
+            velocity = self.simulation.velocity if self.has_velocities else np.full(3, np.nan)
+            found = self.cycle(position, velocity)
             self.torque = self.torque if found is None else np.array(found)
             self.torques.append(self.torque)
             if np.isfinite(self.torque).all():
@@ -174,7 +176,7 @@ class Node(Door):
             state = stack.joint_states.take()
             command = pipeline.step(state, self.now)
             if command is not None:
-                found = stack.monitor.update(state, acting, pipeline.settings)
+                found = stack.monitor.update(command.state, acting, pipeline.settings)
                 if found is not None and not found.is_over:
                     pipeline.react_to_contact(self.settings.on_contact, str(found))
         else:
@@ -207,7 +209,7 @@ class Node(Door):
     def change(self, **parameters: Any) -> str:
         self.parameters.update(parameters)
         self.settings = checked(self.parameters)
-        control_stack.apply_settings(self.stack, self.settings)
+        control_stack.apply_settings(self.stack, arm_settings(self.arm, self.settings))
         return ''
 
     def _is_relative(self, frame: str) -> bool:
@@ -422,6 +424,11 @@ def essence(answer: str) -> tuple[str, float | None]:
 def rest(door: Door) -> None:
     door.activate()
     door.run(0.4)
+
+
+def without_velocities(door: Door) -> None:
+    door.has_velocities = False
+    rest(door)
 
 
 def motion(door: Door) -> None:
@@ -701,6 +708,18 @@ ROWS = (
         rest,
         lambda d: d.setpoint([0.2] * 3, ('yaw', 'yaw', 'elbow')),
         'joints',
+    ),
+    Row(
+        'a pose where none sends velocities',
+        without_velocities,
+        lambda d: d.pose(NEAR),
+        'accepted',
+    ),
+    Row(
+        'a wrench where none sends velocities',
+        without_velocities,
+        lambda d: d.wrench(PUSH),
+        'accepted',
     ),
     Row('a position that is no number', rest, lambda d: d.setpoint([np.nan] * 3), 'not finite'),
 )

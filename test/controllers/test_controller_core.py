@@ -86,7 +86,7 @@ def controller(tmp_path_factory):
 def python_takes(arm, mass, center, inertia, gravity):
     try:
         payload = rd.Payload(mass, center, inertia)
-        Load(arm.gravity).changed(payload, arm).changed(GravityChange(gravity), arm)
+        Load(arm.gravity).changed(payload, arm)[0].changed(GravityChange(gravity), arm)
     except rd.RobodynError:
         return False
     return True

@@ -4,15 +4,10 @@
 import os
 import shutil
 import subprocess
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import Any
-from unittest import mock
 
-import numpy as np
 import pytest
-from command_streams import Driver, replayed
 from compiled_arms import public_arm, random_arm
 from controller_core import (
     ROOT,
@@ -22,114 +17,14 @@ from controller_core import (
     headers,
     installed_core,
     sanitizers,
-    setting_numbers,
 )
 from controllers_package import controllers_package
-from event_sequences import EventSequence, arms, drawn
 
-from robodyn_ros import Payload
-from robodyn_ros.control import command_pipeline
-from robodyn_ros.control.command_pipeline import core_settings
-from robodyn_ros.control.core_binding import core
-from robodyn_ros.control.load import Load
-from robodyn_ros.control.settings import ACTIONS, CONTACT_ACTIONS
-from robodyn_ros.errors import RobodynError
+from robodyn_ros.control.settings import ACTIONS
 
 pytestmark = pytest.mark.slow  # programs are compiled
 
 HERE = Path(__file__).parent
-# As replay.cpp numbers them.
-EVENTS = (
-    *('enable', 'disable', 'change_settings', 'change_load', 'follow', 'cancel'),
-    *('begin_stop', 'react_to_contact', 'continue_from', 'sent', 'step', 'watchdog'),
-    'stop_command',
-)
-
-
-# --- recording what Python asks of the core ----------------------------------------------------
-
-
-def motion_numbers(motion: Any) -> list[Any]:
-    given = (motion.knots, motion.coefficients, motion.efforts, motion.start, motion.end)
-    before = motion.before
-    rest = [0.0] if before is None else [1.0, *motion_numbers(before)]
-    return [len(motion.knots), *given, *rest]
-
-
-def load_numbers(load: Load) -> list[Any]:
-    payload = load.payloads[0] if load.payloads else Payload(0.0)
-    inertia = np.asarray(payload.inertia)[np.triu_indices(3)]
-    return [payload.mass, payload.center_of_mass, inertia, load.gravity]
-
-
-class Recorder:
-    """The core's pipeline for Python, which notes all that is asked of it as numbers."""
-
-    def __init__(self, arm: Any, settings: Any) -> None:
-        self.numbers: list[Any] = [self.settings]
-        self._core = CORE_PIPELINE(arm, settings)
-        RECORDERS.append(self)
-
-    settings: np.ndarray  # that were made for the core last
-    load: Load  # that is to be taken next
-
-    def __getattr__(self, name: str) -> Any:
-        value = getattr(self._core, name)
-        if name not in EVENTS:
-            return value
-
-        def call(*given: Any, **named: Any) -> Any:
-            self.numbers += [EVENTS.index(name), *self._noted(name, [*given, *named.values()])]
-            result = value(*given, **named)
-            if name in ('step', 'watchdog', 'stop_command'):
-                self.numbers += [0.0] if result is None else [1.0, result[0]]
-            return result
-
-        return call
-
-    def _noted(self, name: str, given: list[Any]) -> list[Any]:
-        if name == 'change_settings':
-            return [self.settings]
-        if name == 'change_load':
-            return [*load_numbers(self.load), given[1]]
-        if name == 'follow':
-            return motion_numbers(given[0])
-        if name == 'react_to_contact':
-            return [CONTACT_ACTIONS.index(given[0].name)]
-        if name in ('step', 'watchdog'):
-            return [*given[:-1], *([0.0] if given[-1] is None else [1.0, given[-1]])]
-        return given
-
-
-CORE_PIPELINE = core.Pipeline
-RECORDERS: list[Recorder] = []
-
-
-class RecordedDriver(Driver):
-    """Notes the load before it is taken."""
-
-    def load(self, now, change):
-        with suppress(RobodynError):
-            self.pipeline._core.load = self.stack.load.changed(change, self.stack.arm)
-        return super().load(now, change)
-
-
-def noted_settings(*given: Any) -> Any:
-    Recorder.settings = setting_numbers(*given)
-    return core_settings(*given)
-
-
-def recorded(sequence: EventSequence, path: Path) -> int:
-    """Write what a sequence asks of the core, and return how many commands there were."""
-    RECORDERS.clear()
-    with (
-        mock.patch.object(core, 'Pipeline', Recorder),
-        mock.patch.object(command_pipeline, 'core_settings', noted_settings),
-    ):
-        stream = replayed(sequence, RecordedDriver(sequence, 'compiled'))
-    (recorder,) = RECORDERS
-    np.concatenate([np.ravel(each) for each in recorder.numbers]).astype(float).tofile(path)
-    return int(stream.has_command.sum())
 
 
 # --- the program -------------------------------------------------------------------------------
@@ -139,7 +34,7 @@ def recorded(sequence: EventSequence, path: Path) -> int:
 def program(tmp_path_factory):
     folder = tmp_path_factory.mktemp('program')
     options = [*sanitizers(folder, 'address,undefined'), *headers(folder)]
-    return compiled_program(HERE / 'replay.cpp', folder, options)
+    return compiled_program(HERE / 'random_inputs.cpp', folder, options)
 
 
 @cache
@@ -165,30 +60,21 @@ def commands(program, *words):
     return int(done.stdout)
 
 
-@pytest.mark.parametrize('name', arms())
-def test_drawn_sequences_command_the_same_without_python(program, tmp_path, name):
-    seeds = range(50)
-    files = [tmp_path / f'{seed}.events' for seed in seeds]
-    expected = sum(recorded(drawn(name, seed), file) for seed, file in zip(seeds, files))
-    library = exported(arms()[name].model, tmp_path)
-    assert commands(program, library, 'events', *files) == expected > 0
-
-
 @pytest.mark.parametrize('seed', range(2))
 @pytest.mark.parametrize('action', ACTIONS)
 def test_no_random_input_leads_past_a_limit_or_allocates(program, library, seed, action):
-    assert commands(program, library, 'random', 5000, seed, ACTIONS.index(action)) > 1000
+    assert commands(program, library, 5000, seed, ACTIONS.index(action)) > 1000
 
 
 @pytest.mark.parametrize('seed', range(5))
 def test_a_million_random_inputs_lead_past_no_limit_and_allocate_nothing(program, library, seed):
-    assert commands(program, library, 'random', 200_000, 100 + seed, 0) > 40_000
+    assert commands(program, library, 200_000, 100 + seed, 0) > 40_000
 
 
 @pytest.mark.parametrize('seed', range(4))
 def test_an_arm_of_any_kind_is_kept_within_its_limits(program, tmp_path, seed):
     library = exported(random_arm(seed), tmp_path)
-    assert commands(program, library, 'random', 3000, seed, 0) >= 0
+    assert commands(program, library, 3000, seed, 0) >= 0
 
 
 def test_no_bytes_of_joint_states_are_read_behind_their_end_or_allocate(tmp_path):
@@ -215,8 +101,8 @@ def test_a_core_that_leaves_a_limit_or_allocates_is_noticed(
     text = (core_headers / header).read_text()
     assert right in text
     (core_headers / header).write_text(text.replace(right, wrong))
-    changed = compiled_program(HERE / 'replay.cpp', tmp_path, include)
-    found = [run(changed, library, 'random', 20_000, seed, 0) for seed in range(3)]
+    changed = compiled_program(HERE / 'random_inputs.cpp', tmp_path, include)
+    found = [run(changed, library, 20_000, seed, 0) for seed in range(3)]
     assert any(done.returncode != 0 and said in done.stderr for done in found)
 
 

@@ -287,12 +287,12 @@ def test_an_arm_through_mjcf_and_back_is_the_same(name, tmp_path):
     assert (
         disagreement(
             path,
-            Chain.from_mjcf(path, base_link=None, tip_link=before.tip_link, mimic='independent'),
+            Chain.from_mjcf(path, base_link=None, tip_link=before.tip_links, mimic='independent'),
         )
         < 1e-12
     )
     back = urdf_of_description(description_of_mjcf(path))
-    arguments = {'base_link': before.base_link, 'tip_link': before.tip_link}
+    arguments = {'base_link': before.base_link, 'tip_link': before.tip_links}
     after = Chain.from_urdf_text(back, mimic='independent', **arguments)
     model, read = rd.RobotModel.from_chain(before), rd.RobotModel.from_chain(after)
     assert read.joint_names == model.joint_names

@@ -279,7 +279,7 @@ def test_moving_an_axis_a_little_moves_the_tip_a_little(seed, which, exponent, d
     text = random_chain(np.random.default_rng(seed), 4)
     chain = serial_chain(description_of_urdf(text), tip_link='tip')
     frames = np.array(list(accumulate(chain.joint_transforms, np.matmul)))
-    tip = frames[-1] @ chain.tip_transform
+    tip = frames[-1] @ chain.tip_transforms[0]
     slides = [joint.kind == 'prismatic' for joint in chain.joints]
     axes = [joint.axis for joint in chain.joints]
     size = 10.0**exponent
@@ -295,7 +295,7 @@ def test_moving_an_axis_a_little_moves_the_tip_a_little(seed, which, exponent, d
     # times that, which is under 2, and shifts it by that times the distance from the axis.
     bound = size * math.pi
     reach = sum(np.linalg.norm(step[:3, 3]) for step in chain.joint_transforms)
-    reach += np.linalg.norm(chain.tip_transform[:3, 3]) + 2 * sum(slides)
+    reach += np.linalg.norm(chain.tip_transforms[0, :3, 3]) + 2 * sum(slides)
     assert angle <= bound + 1e-10
     assert distance <= bound * (reach + 2) + 1e-10
 

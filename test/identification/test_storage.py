@@ -117,6 +117,18 @@ def test_drives_that_are_no_numbers_are_refused(found, tmp_path, field, value, w
         Identification.load(path)
 
 
+def test_a_file_from_before_models_had_several_tips_is_read(found, tmp_path):
+    path = tmp_path / 'identified.yaml'
+    found.save(path)
+    document = yaml.safe_load(path.read_text())
+    model = document['drive_model']['model']
+    (model['tip_link'],) = model.pop('tip_links')
+    for field in ('parents', 'gamma', 'b', 'tips'):
+        del model['dh'][field]
+    path.write_text(yaml.safe_dump(document))
+    assert Identification.load(path).model == found.model
+
+
 def test_parameters_that_are_not_those_of_drives_and_base_are_refused(found, tmp_path):
     path = tmp_path / 'identified.yaml'
     found.save(path)

@@ -195,7 +195,7 @@ def test_gazebo_activates_the_forward_controller_when_a_torque_waits_for_it(
     given = {**gazebo_values(tmp_path), 'command_topic': topic}
     del given['trajectory_controller']  # which the launch file of feedforward declares
     values = context(**given)
-    broadcaster, handler, echo = launch_file('gazebo').spawned(values.launch_configurations)
+    broadcaster, handler, echo = simulated_arm.spawned(values.launch_configurations)
     assert 'effort_controller' not in words(broadcaster)
     assert f'ros2 topic echo --no-daemon --once {listened} std_msgs' in words(echo)
     (then,) = handler.event_handler.handle(ProcessExited(action=echo, **EXITED), values)
@@ -206,7 +206,7 @@ def test_gazebo_activates_the_forward_controller_when_a_torque_waits_for_it(
 
 def test_gazebo_activates_the_trajectory_controller_when_its_hold_waits_for_it(tmp_path):
     values = context(**{**gazebo_values(tmp_path), 'way': 'trajectory'})
-    spawned = launch_file('gazebo').spawned
+    spawned = simulated_arm.spawned
     _, handler, echo = spawned(values.launch_configurations)
     assert f'--once /cell/trajectories/joint_trajectory {TRAJECTORY}' in words(echo)
     (then,) = handler.event_handler.handle(ProcessExited(action=echo, **EXITED), values)
@@ -407,7 +407,7 @@ def test_base_link_that_is_turned_against_the_world_is_refused(tmp_path):
         '<robot name="r"><link name="world"/><link name="base"/><joint name="j" type="fixed">'
         '<parent link="world"/><child link="base"/><origin rpy="0 1.57 0"/></joint></robot>'
     )
-    check = launch_file('gazebo').check_upright
+    check = simulated_arm.check_upright
     check({'base_link': '', 'urdf_file': str(urdf), 'tf_prefix': ''})
     with pytest.raises(RuntimeError, match='base_link: base is turned against the world'):
         check({'base_link': 'base', 'urdf_file': str(urdf), 'tf_prefix': ''})

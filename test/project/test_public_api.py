@@ -41,7 +41,8 @@ effort_limits=None, rms_effort_limits=None, velocity_limits=None, start_velocity
 end_velocity=None, corners='spline', tolerance=0.0, parameters=None, grid_points=200)
 """
 CONSTRUCTORS = """
-DHTable(alpha, a, beta, theta, d, prismatic, base_transform, tip_transform, convention='modified')
+DHTable(alpha, a, beta, theta, d, prismatic, base_transform, tip_transform, \
+convention='modified', parents=<factory>, gamma=<factory>, b=<factory>, tips=<factory>)
 Finding(code, level, element, value, message)
 Payload(mass, center_of_mass=(0.0, 0.0, 0.0), inertia=<factory>, link=None)
 RobodynError(element, value, allowed, choice=None, unit='')
@@ -81,17 +82,18 @@ ATTRIBUTES = {
     ' gravity_torque inverse_dynamics inverse_dynamics_derivatives jacobian linearization'
     ' mass_matrix model n notes operation_counts regressor smooth_friction_torque'
     ' tip_wrench_torque',
-    'DHTable': 'a alpha base_transform beta constant_rotations convention d n prismatic structure'
-    ' theta tip_transform',
+    'DHTable': 'a alpha b base_transform beta branches carries constant_rotations constant_steps'
+    ' convention d ends gamma is_chain n parents plane_rotations prismatic structure theta'
+    ' tip_transform tip_transforms tips',
     'Finding': 'code element level line message value',
     'Payload': 'center_of_mass inertia link mass',
     'RobodynError': '',
     'RobotModel': 'base_link coulomb_friction coupled_friction coupled_rotor_inertia coupling'
     ' dh dry_friction effort_limits effort_offset findings'
     ' friction_curve gravity has_identified_friction inertial_parameters joint_names'
-    ' link_frames load_friction n name'
+    ' link_frames load_friction n name parents'
     ' position_limits possible_payload possible_positions rotor_inertia'
-    ' rotor_matrix tip_link velocity_limits viscous_friction',
+    ' rotor_matrix tip_link tip_links velocity_limits viscous_friction',
     'TimedMotion': 'acceleration binding duration effort joint_names position progress rms_effort'
     ' slowed smoothing_cost time velocity waypoints',
 }

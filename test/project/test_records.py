@@ -38,7 +38,7 @@ from robodyn_ros.identification.identification import Identification, JointFrict
 from robodyn_ros.identification.payload_estimate import PayloadEstimate
 from robodyn_ros.identification.prediction import DriveModel, Prediction
 from robodyn_ros.identification.recording import Recording
-from robodyn_ros.monitoring.ageing import Condition, Motion
+from robodyn_ros.monitoring.ageing import Condition, MotionEntry
 from robodyn_ros.monitoring.motion_terms import MotionTerms
 from robodyn_ros.motions import MotionSamples
 from robodyn_ros.motions.point_to_point import suitable_motion
@@ -120,7 +120,7 @@ def loaded():
         'tip wrench': TipWrench(np.ones(6), np.ones(6), np.eye(6)[:2]),
         'observed recording': ObservedRecording(TIME, TABLE, TABLE, TABLE > 0.0),
         'motion terms': motion_terms,
-        'motion': Motion(motion_terms, 'a.csv', 0.0),
+        'motion': MotionEntry(motion_terms, 'a.csv', 0.0),
         'condition': Condition(('j1', 'j2'), (), *[TIME] * 8, 0.1, 0.1, 5, TABLE, TABLE),
         'timed motion': TimedMotion(('j1', 'j2'), TIME, *[TABLE] * 4, TIME, rms_effort=TIME),
         'known residual': KnownResidual(TIME, 1e-4),

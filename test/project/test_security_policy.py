@@ -133,7 +133,6 @@ def test_watch_does_all_that_it_may_and_may_all_that_it_does(tmp_path):
                 node._on_browsers(1)
             for rule, names in done_by(node).items():
                 found[rule] |= names
-            node.close()
             node.destroy_node()
     assert_done(found, 'watch_node')
 

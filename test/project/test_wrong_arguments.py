@@ -109,9 +109,14 @@ MISTAKES = {
     ),
     'a link by number': (lambda arm: rd.Payload(1.0, link=2), WrongType, 'payload.link: 2'),
     'tip links': (
-        lambda arm: rd.RobotModel.from_urdf(two_link_urdf(), tip_link=['link2']),
+        lambda arm: rd.RobotModel.from_urdf(two_link_urdf(), tip_link=['link2', 'link9']),
         rd.NoSuchName,
-        "tip_link: .*'link2'",
+        "tip_link: 'link9'",
+    ),
+    'a tip link by number': (
+        lambda arm: rd.RobotModel.from_urdf(two_link_urdf(), tip_link=2),
+        WrongType,
+        'tip_link: 2',
     ),
     'gravity as a number': (lambda arm: arm.with_gravity(-9.81), InvalidArgument, 'gravity'),
     'locked positions as a list': (

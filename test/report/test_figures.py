@@ -46,7 +46,7 @@ EXAMINED = {
     'report/monitor_page.py',
     'report/retiming_plot.py',
     'report/session_plot.py',
-    'ros/demo/identification.py',
+    'ros/demo/identification_loop.py',
     'ros/demo/tracking.py',
 }
 LIMIT = '<limit lower="-2" upper="2" velocity="2" effort="60"/>'

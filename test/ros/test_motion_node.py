@@ -31,7 +31,7 @@ from robodyn_ros.identification import Recording
 from robodyn_ros.kinematics import kinematics_digest
 from robodyn_ros.motions import table_as_csv
 from robodyn_ros.ros.demo.node_process import die_with_parent
-from robodyn_ros.ros.motion_node import FAREWELL_TIME, LEAD_TIME, MOST_REFUSALS, MotionNode
+from robodyn_ros.ros.motion_node import LEAD_TIME, MOST_REFUSALS, STOP_DELIVERY_TIME, MotionNode
 
 pytest.importorskip('rosbags', reason='needs rosbags: pip install rosbags')
 pytestmark = pytest.mark.ros
@@ -153,7 +153,7 @@ class Arm:
         self.until(lambda: self.is_over)
         if self.process is not None:
             return (self.folder / 'log').read_text()
-        spin_until(self.executor, time.monotonic() + FAREWELL_TIME)
+        spin_until(self.executor, time.monotonic() + STOP_DELIVERY_TIME)
         self.executor.remove_node(self.motion)
         self.motion.destroy_node()
         self.until(lambda: 'motion_node' not in self.node.get_node_names())

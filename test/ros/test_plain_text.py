@@ -15,7 +15,7 @@ from rclpy.impl.rcutils_logger import CallerId  # noqa: E402
 from robodyn_ros.ros.conversions import diagnostic_status  # noqa: E402
 from robodyn_ros.ros.plain_text import (  # noqa: E402
     PlainLogger,
-    PlainlySpoken,
+    PlainLoggerMixin,
     plain,
 )
 from robodyn_ros.ros.rclpy_workarounds import log_exceptions  # noqa: E402
@@ -196,4 +196,4 @@ def test_every_node_that_logs_speaks_plainly():
     from robodyn_ros.ros.simulator_node import SimulatorNode
 
     for kind in (DynamicsNode, FeedforwardNode, MotionNode, SimulatorNode):
-        assert kind.get_logger is PlainlySpoken.get_logger
+        assert kind.get_logger is PlainLoggerMixin.get_logger

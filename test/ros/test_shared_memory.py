@@ -13,11 +13,11 @@ from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.ros import shared_memory
 from robodyn_ros.ros.shared_memory import (
     Cycles,
-    Look,
     SharedMemory,
     SharedObject,
     SharedRecord,
     SharedRing,
+    WatchdogCheck,
 )
 
 N = 3
@@ -234,11 +234,11 @@ def test_commands_are_taken_until_the_watchdog_says_that_it_is_over():
 
 def test_look_and_heartbeat_reach_the_other_side():
     shared = SharedMemory()
-    assert shared.last_look == Look(-np.inf, 0.0)
+    assert shared.last_check == WatchdogCheck(-np.inf, 0.0)
     assert shared.heartbeat == (-np.inf, False)
-    shared.looked(Look(12.0, 0.25))
+    shared.record_check(WatchdogCheck(12.0, 0.25))
     shared.beat(11.0, True)
-    assert shared.last_look == Look(12.0, 0.25) and shared.heartbeat == (11.0, True)
+    assert shared.last_check == WatchdogCheck(12.0, 0.25) and shared.heartbeat == (11.0, True)
 
 
 def test_memory_that_is_not_written_costs_nothing():

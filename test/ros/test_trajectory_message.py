@@ -72,14 +72,14 @@ def test_every_message_is_read_as_rclpy_reads_it(message):
     wanted = deserialize_message(serialize_message(message), JointTrajectory)
     stamp = wanted.header.stamp
     assert found.stamp == stamp.sec + 1e-9 * stamp.nanosec
-    assert list(found.joint_names) == wanted.joint_names
+    assert list(found.rows.joint_names) == wanted.joint_names
     times = [point.time_from_start for point in wanted.points]
-    assert found.times == [time.sec + 1e-9 * time.nanosec for time in times]
+    assert found.rows.times == [time.sec + 1e-9 * time.nanosec for time in times]
     for field, rows in (
-        ('positions', found.positions),
-        ('velocities', found.velocities),
-        ('accelerations', found.accelerations),
-        ('effort', found.efforts),
+        ('positions', found.rows.positions),
+        ('velocities', found.rows.velocities),
+        ('accelerations', found.rows.accelerations),
+        ('effort', found.rows.effort),
     ):
         assert len(rows) == len(wanted.points)
         for row, point in zip(rows, wanted.points, strict=True):
@@ -93,8 +93,8 @@ def test_first_point_may_stand_otherwise_than_those_after_it(frame):
     for i, point in enumerate(message.points, start=1):
         point.time_from_start = Duration(nanosec=i)  # zeros, where lengths might be looked for
     found = read(message)
-    assert [list(row) for row in found.positions] == [[0.1 * i] for i in (1, 2, 3, 4)]
-    assert found.times == pytest.approx([1e-9, 2e-9, 3e-9, 4e-9])
+    assert [list(row) for row in found.rows.positions] == [[0.1 * i] for i in (1, 2, 3, 4)]
+    assert found.rows.times == pytest.approx([1e-9, 2e-9, 3e-9, 4e-9])
 
 
 @given(MESSAGES, st.data())
@@ -108,8 +108,13 @@ def test_no_bytes_get_anything_but_a_message_or_a_refusal(message, data):
         found = TrajectoryMessage.from_bytes(bytes(content), JOINTS)
     except RejectedTrajectory:
         return
-    lists = (found.positions, found.velocities, found.accelerations, found.efforts)
-    assert {len(rows) for rows in lists} == {len(found.times)}
+    lists = (
+        found.rows.positions,
+        found.rows.velocities,
+        found.rows.accelerations,
+        found.rows.effort,
+    )
+    assert {len(rows) for rows in lists} == {len(found.rows.times)}
 
 
 @pytest.mark.parametrize(
@@ -133,7 +138,7 @@ def test_message_that_ends_too_soon_is_refused_wherever_it_ends():
     is_read = [not refused(content[:size]) for size in range(len(content) + 1)]
     assert is_read == sorted(is_read)
     shortest = TrajectoryMessage.from_bytes(content[: is_read.index(True)], JOINTS)
-    assert shortest.times == [1.0, 2.0, 3.0]
+    assert shortest.rows.times == [1.0, 2.0, 3.0]
 
 
 def refused(content):
@@ -148,8 +153,8 @@ def test_other_encodings_are_left_to_rclpy(monkeypatch):
     content = bytes(serialize_message(message_of(3, 'positions', 'effort')))
     monkeypatch.setattr(cdr, 'LITTLE_ENDIAN', b'xx')
     found = TrajectoryMessage.from_bytes(content, JOINTS)
-    assert found.times == [1.0, 2.0, 3.0]
-    assert [list(row) for row in found.efforts] == [[0.1 * i] * 7 for i in (1, 2, 3)]
+    assert found.rows.times == [1.0, 2.0, 3.0]
+    assert [list(row) for row in found.rows.effort] == [[0.1 * i] * 7 for i in (1, 2, 3)]
     assert found.trajectory(5.0).start == 5.0
 
 

@@ -26,7 +26,7 @@ from robodyn_ros.errors import RobodynError
 from robodyn_ros.report.watch_page import JOINT_NUMBERS, PARTS
 from robodyn_ros.ros.conversions import floats
 from robodyn_ros.ros.qos import LATCHED
-from robodyn_ros.ros.watch_node import WatchNode, run
+from robodyn_ros.ros.watch_node import WatchNode, main
 
 pytestmark = pytest.mark.ros
 
@@ -69,7 +69,7 @@ class Rig:
             self.executor.spin_once(timeout_sec=0.01)
 
     def close(self):
-        self.watch.close()
+        self.watch.destroy_node()
         self.watch.destroy_node()
         self.executor.shutdown()
         self.node.destroy_node()
@@ -228,7 +228,7 @@ def test_the_process_ends_where_its_page_has_ended(path, monkeypatch, capfd):
     for name, value in domain.items():
         monkeypatch.setenv(name, value)
     given = [f'urdf_file:={path}', 'tip_link:=link2', 'port:=0']
-    assert run(['--ros-args', *(part for each in given for part in ('-p', each))]) == 1
+    assert main(['--ros-args', *(part for each in given for part in ('-p', each))]) == 1
     assert "page: ValueError('a bug')" in capfd.readouterr().err
 
 

@@ -19,7 +19,7 @@ from scipy.signal import lfilter
 
 from robodyn_ros import Payload, RobotModel
 from robodyn_ros.identification import DriveTerms, Identification, Recording, identify
-from robodyn_ros.monitoring.ageing import Motion
+from robodyn_ros.monitoring.ageing import MotionEntry
 from robodyn_ros.monitoring.motion_terms import motion_terms
 from robodyn_ros.simulation.arm import ArmSimulation
 
@@ -202,7 +202,7 @@ def aged(
     wear: float = 1.3,
     gripper: float = 1.0,
     duration: float = 10.0,
-) -> list[Motion]:
+) -> list[MotionEntry]:
     """
     Return motions of days of ten, cold at first; a joint wears, or the load changes, from one on.
 
@@ -242,7 +242,7 @@ def aged(
         stamp = 86_400.0 * (1 + k // 10) + on
         clock = on if is_clock_known else float('nan')
         terms = motion_terms(arm.identified, recording)
-        motions.append(Motion(terms, f'motion {k}', stamp, clock))
+        motions.append(MotionEntry(terms, f'motion {k}', stamp, clock))
     return motions
 
 

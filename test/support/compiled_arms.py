@@ -9,7 +9,7 @@ from dataclasses import replace
 import known_arms
 import numpy as np
 from oracles import PinocchioArm, random_states, relative_difference
-from robots import random_chain
+from robots import random_chain, random_tree
 
 import robodyn_ros as rd
 from robodyn_ros.compiled.symbolic.expression import evaluated
@@ -28,6 +28,15 @@ def random_arm(seed: int, rotors: bool = False) -> rd.RobotModel:
     text = random_chain(generator, int(generator.integers(2, 9)))
     gravity = generator.uniform(-10, 10, 3)
     arm = rd.RobotModel.from_urdf(text, base_link='base', tip_link='tip', gravity=gravity)
+    return arm.with_rotor_inertia(generator.uniform(0, 0.5, arm.n)) if rotors else arm
+
+
+def tree_arm(seed: int, rotors: bool = False) -> rd.RobotModel:
+    """Return a random tree of 3 to 9 joints under tilted gravity."""
+    generator = np.random.default_rng(seed)
+    text, tips = random_tree(generator, int(generator.integers(3, 10)))
+    gravity = generator.uniform(-10, 10, 3)
+    arm = rd.RobotModel.from_urdf(text, tip_link=tips, gravity=gravity)
     return arm.with_rotor_inertia(generator.uniform(0, 0.5, arm.n)) if rotors else arm
 
 
@@ -77,7 +86,7 @@ def states(arm: rd.RobotModel, count: int = 5, seed: int = 0) -> dict[str, np.nd
         'qd': qd,
         'qdd': qdd,
         'tau': generator.uniform(-20, 20, q.shape),
-        'tip_wrench': generator.uniform(-20, 20, (count, 6)),
+        'tip_wrench': generator.uniform(-20, 20, (count, 6 * len(arm.tip_links))),
         'rigid_torque': generator.uniform(-50, 50, q.shape),
         'width': generator.uniform(0.01, 1, (count, 1)),
         'direction': generator.uniform(-1, 1, (count, arm.n + len(arm.coupling))),
@@ -88,6 +97,12 @@ def _torque_of_wrench(arm, q, tip_wrench):
     still = np.zeros_like(q)
     with_it = rd.inverse_dynamics(arm, q, still, still, tip_wrench=tip_wrench)
     return with_it - rd.gravity_torque(arm, q)
+
+
+def of_tips(function, arm, q):
+    """Return what a function gives for the only tip, or for each of several."""
+    results = [function(arm, q, tip) for tip in arm.tip_links]
+    return results[0] if len(results) == 1 else np.stack(results, axis=-3)
 
 
 def _base_regressor(arm, q, qd, qdd):
@@ -105,8 +120,8 @@ _CORE: dict[str, Callable] = {
     'inverse_dynamics_derivatives': rd.inverse_dynamics_derivatives,
     'forward_dynamics_derivatives': rd.forward_dynamics_derivatives,
     'linearization': rd.linearization,
-    'forward_kinematics': rd.forward_kinematics,
-    'jacobian': rd.jacobian,
+    'forward_kinematics': lambda arm, q: of_tips(rd.forward_kinematics, arm, q),
+    'jacobian': lambda arm, q: of_tips(rd.jacobian, arm, q),
     'friction_torque': lambda arm, qd, tau: rd.friction_torque(arm, qd, rigid_torque=tau),
     'smooth_friction_torque': lambda arm, qd, width, tau: smooth_friction_torque(
         arm, width, qd, tau

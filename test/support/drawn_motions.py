@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from robodyn_ros.monitoring.ageing import Motion
+from robodyn_ros.monitoring.ageing import MotionEntry
 from robodyn_ros.monitoring.motion_terms import MotionTerms
 
 NAN = float('nan')
@@ -24,7 +24,7 @@ def motions(
     thermometer: bool = False,
     mass: float = 0.0,
     offset: float = 0.0,
-) -> list[Motion]:
+) -> list[MotionEntry]:
     """Return drawn motions of three joints, the second of which wears; days of ten motions."""
     generator = np.random.default_rng(seed)
     made = []
@@ -53,7 +53,7 @@ def motions(
             digest=f'{seed}-{k}',
         )
         made.append(
-            Motion(
+            MotionEntry(
                 terms,
                 f'motion {k}',
                 86_400.0 * (k // 10 + 1) + on,

@@ -61,7 +61,7 @@ class PinocchioArm:
             data,
             [model.getJointId(_JOINT + name) for name in arm.joint_names],
             base_frame,
-            _body_frame(model, arm.tip_link),
+            _body_frame(model, arm.tip_links[0]),
         )
 
     def configuration(self, q: np.ndarray) -> np.ndarray:

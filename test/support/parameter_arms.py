@@ -49,7 +49,7 @@ def dh_arm(kinds, alpha, a, d, theta=None, beta=None, gravity=DOWN, seed=0) -> r
         gravity=np.array(gravity, dtype=float),
         findings=(),
         base_link='base',
-        tip_link=f'l{n}',
+        tip_links=(f'l{n}',),
         link_frames={f'l{i + 1}': (i, np.eye(4)) for i in range(n)},
     )
 

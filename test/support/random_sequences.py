@@ -19,6 +19,7 @@ from robodyn_ros.control.control_stack import apply_change, apply_settings
 from robodyn_ros.control.core_binding import core
 from robodyn_ros.control.load import GravityChange
 from robodyn_ros.control.reference import Reference, ReferenceState
+from robodyn_ros.control.settings import arm_settings
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import NoSolution, RobodynError
 
@@ -382,7 +383,7 @@ class Arm(FrictionlessArm):
             self.run(given[0])
         elif kind == 'change':
             self.settings = replace(self.settings, **given[0])
-            apply_settings(self.stack, self.settings)
+            apply_settings(self.stack, arm_settings(self.stack.model, self.settings))
         elif kind == 'follow':
             self.follow_way(*given)
         elif kind == 'stream':

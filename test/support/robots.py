@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Robot descriptions for the tests: public ones from PyPI, and a generator of hard chains."""
+"""Robot descriptions for the tests: public ones from PyPI, and generators of hard ones."""
 
 from __future__ import annotations
 
@@ -72,30 +72,63 @@ def random_chain(
     parts = ['<robot name="random"><link name="base"/>']
     parent = 'base'
     for i in range(1, n + 1):
-        kind = 'prismatic' if generator.random() < prismatic_fraction else 'revolute'
-        xyz, rpy = _placement(generator, generator.choice(RELATIONS))
-        axis = _axis(generator)
-        # The relation holds between z of this joint's frame and z of the one before; the axis is
-        # that z, given in a child frame that is turned at will.
-        rotation = _rpy_matrix(rpy) @ _rotation_taking(axis, (0.0, 0.0, 1.0))
-        parts.append(_joint_text(f'j{i}', kind, parent, f'l{i}', xyz, _rpy(rotation), axis))
-        parts.append(_link_text(generator, f'l{i}'))
-        parent = f'l{i}'
-        # Undo the turn, so that the next relation starts from this axis as z.
-        back = _rotation_taking(axis, (0.0, 0.0, 1.0)).T
-        if fixed_links and generator.random() < 0.3:
-            parts.append(
-                _fixed_text(f'f{i}', parent, f'e{i}', (0.02, -0.01, 0.03), (0.3, 0.2, 0.1))
-            )
-            parts.append(_link_text(generator, f'e{i}'))
-        parts.append(_fixed_text(f'b{i}', parent, f'z{i}', (0.0, 0.0, 0.0), _rpy(back)))
-        parts.append(f'<link name="z{i}"/>')
+        parts.append(_moving_part(generator, i, parent, prismatic_fraction, fixed_links))
         parent = f'z{i}'
-    parts.append(
-        _fixed_text('to_tip', parent, 'tip', generator.uniform(-0.2, 0.2, 3), (0.4, 1.0, -2.0))
-    )
-    parts.append('<link name="tip"/></robot>')
+    return ''.join([*parts, _tip_part(generator, parent, 'tip'), '</robot>'])
+
+
+def random_tree(
+    generator: np.random.Generator,
+    n: int,
+    prismatic_fraction: float = 0.3,
+    fixed_links: bool = True,
+) -> tuple[str, list[str]]:
+    """Return the URDF text of a tree of n joints on 'base', and its tips in a random order."""
+    parts = ['<robot name="random"><link name="base"/>']
+    leaves = {}
+    for i in range(1, n + 1):
+        # Half of the joints continue a branch; the others begin one, at the base, too.
+        parent = i - 1 if generator.random() < 0.5 else int(generator.integers(i))
+        leaves.pop(parent, None)
+        leaves[i] = f'tip{i}'
+        before = f'z{parent}' if parent else 'base'
+        parts.append(_moving_part(generator, i, before, prismatic_fraction, fixed_links))
+    parts += [_tip_part(generator, f'z{i}', tip) for i, tip in leaves.items()]
+    return ''.join([*parts, '</robot>']), generator.permutation(list(leaves.values())).tolist()
+
+
+def _moving_part(
+    generator: np.random.Generator,
+    i: int,
+    parent: str,
+    prismatic_fraction: float,
+    fixed_links: bool,
+) -> str:
+    """Return joint i behind link ``parent``, what moves with it, and the next one's ``z{i}``."""
+    kind = 'prismatic' if generator.random() < prismatic_fraction else 'revolute'
+    xyz, rpy = _placement(generator, generator.choice(RELATIONS))
+    axis = _axis(generator)
+    # The relation holds between z of this joint's frame and z of the one before; the axis is
+    # that z, given in a child frame that is turned at will.
+    rotation = _rpy_matrix(rpy) @ _rotation_taking(axis, (0.0, 0.0, 1.0))
+    link = f'l{i}'
+    parts = [
+        _joint_text(f'j{i}', kind, parent, link, xyz, _rpy(rotation), axis),
+        _link_text(generator, link),
+    ]
+    # Undo the turn, so that the next relation starts from this axis as z.
+    back = _rotation_taking(axis, (0.0, 0.0, 1.0)).T
+    if fixed_links and generator.random() < 0.3:
+        parts.append(_fixed_text(f'f{i}', link, f'e{i}', (0.02, -0.01, 0.03), (0.3, 0.2, 0.1)))
+        parts.append(_link_text(generator, f'e{i}'))
+    parts.append(_fixed_text(f'b{i}', link, f'z{i}', (0.0, 0.0, 0.0), _rpy(back)))
+    parts.append(f'<link name="z{i}"/>')
     return ''.join(parts)
+
+
+def _tip_part(generator: np.random.Generator, parent: str, tip: str) -> str:
+    xyz = generator.uniform(-0.2, 0.2, 3)
+    return _fixed_text(f'to_{tip}', parent, tip, xyz, (0.4, 1.0, -2.0)) + f'<link name="{tip}"/>'
 
 
 def _placement(generator: np.random.Generator, relation: str) -> tuple[np.ndarray, np.ndarray]:

@@ -215,7 +215,7 @@ public:
       has_command = pipeline.update(
         now_, position, velocity, {reference, reference + n, reference + 2 * n, nullptr},
         arm_->model->possible_positions);
-      watch(position, velocity);
+      watch();
     }
     report_faults();
     if (has_command) { write(command); }
@@ -244,9 +244,10 @@ public:
   const CommandPipeline & pipeline() const { return arm_->pipeline; }
   const ContactWatch & contact_watch() const { return arm_->watch; }
   robodyn::ContactEvent contact_event() const { return contact_event_; }
-  const robodyn::TipWrench & tip_wrench(const double * position, const double * velocity)
+  const robodyn::TipWrench & tip_wrench()
   {
-    return arm_->watch.tip_wrench(position, velocity);
+    const robodyn::PipelineState & state = arm_->pipeline.state();
+    return arm_->watch.tip_wrench(state.position.data(), state.velocity.data());
   }
 
   // --- services, from any thread at any time; each returns why it refuses, empty: it is done ---
@@ -511,7 +512,7 @@ private:
 
   // Take the state of a control cycle, and react to a contact. Nothing is computed without
   // subscribers while on_contact is report.
-  void watch(const double * position, const double * velocity)
+  void watch()
   {
     Arm & arm = *arm_;
     contact_event_ = robodyn::ContactEvent::none;
@@ -524,7 +525,9 @@ private:
       return;
     }
     if (arm.has_applied) {
-      contact_event_ = arm.watch.update(arm.settings(), position, velocity, arm.applied, now_);
+      const robodyn::PipelineState & state = arm.pipeline.state();
+      contact_event_ = arm.watch.update(
+        arm.settings(), state.position.data(), state.velocity.data(), arm.applied, now_);
     }
     arm.has_applied = true;
     if (contact_event_ == robodyn::ContactEvent::begins) {

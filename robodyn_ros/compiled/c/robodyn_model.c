@@ -63,16 +63,19 @@ static void friction_torque(
   directed_friction_torque_one(NULL, in, &tau);
 }
 
+/* The kernels compute all tips. */
 static void forward_kinematics(int tip, const double * q, double * result)
 {
-  (void)tip;
-  forward_kinematics_one(NULL, &q, &result);
+  double all[TIPS * 16], *to = all;
+  forward_kinematics_one(NULL, &q, &to);
+  for (int k = 0; k < 16; k++) result[k] = all[16 * tip + k];
 }
 
 static void jacobian(int tip, const double * q, double * result)
 {
-  (void)tip;
-  jacobian_one(NULL, &q, &result);
+  double all[TIPS * 6 * JOINTS], *to = all;
+  jacobian_one(NULL, &q, &to);
+  for (int k = 0; k < 6 * JOINTS; k++) result[k] = all[6 * JOINTS * tip + k];
 }
 
 static int differs(const double * found, const double * expected, int size)
@@ -109,10 +112,12 @@ static int self_test(void)
     }
     friction_torque(qd, direction + i * (JOINTS + COUPLED), torque + i * JOINTS, found);
     wrong += differs(found, friction + i * JOINTS, JOINTS);
-    forward_kinematics(0, q, found);
-    wrong += differs(found, pose + i * 16, 16);
-    jacobian(0, q, found);
-    wrong += differs(found, jacobian_at + i * JACOBIAN, JACOBIAN);
+    for (int tip = 0; tip < TIPS; tip++) {
+      forward_kinematics(tip, q, found);
+      wrong += differs(found, pose + (i * TIPS + tip) * 16, 16);
+      jacobian(tip, q, found);
+      wrong += differs(found, jacobian_at + (i * TIPS + tip) * JACOBIAN, JACOBIAN);
+    }
   }
   return wrong;
 }
@@ -132,7 +137,7 @@ robodyn_model_v4(void)
     generator,
     joint_names,
     base_link,
-    1,
+    TIPS,
     tip_links,
     kinematics,
     is_prismatic,

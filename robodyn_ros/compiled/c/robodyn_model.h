@@ -3,8 +3,8 @@
  * An arm's model as a shared library, as `robodyn export --shared` writes it; plain C and C++.
  *
  * The library has one symbol, robodyn_model_v4, whose name holds the version of all that follows:
- * one of another version has none of this name. SI units; arrays in chain order, base to tip;
- * matrices row by row; M(q) qdd + C(q, qd) qd + g(q) = tau. No function allocates, waits or keeps
+ * one of another version has none of this name. SI units; arrays in chain order, base to tip, of a
+ * tree depth first; matrices row by row; M(q) qdd + C(q, qd) qd + g(q) = tau. No function allocates, waits or keeps
  * anything, so that threads may share a model. A result may be written over an argument.
  */
 #ifndef ROBODYN_MODEL_H
@@ -52,7 +52,7 @@ typedef struct
   /* UTF-8 */
   const char * const * joint_names;
   const char * base_link;
-  int tips; /* one */
+  int tips; /* one of a chain, several of a tree */
   const char * const * tip_links;
   /* SHA-256 of the kinematics, as an identified model has it. */
   const char * kinematics;
@@ -62,7 +62,7 @@ typedef struct
   /* Lower and upper of each joint, too: a position beyond is in another unit. */
   const double * possible_positions;
   const double * gravity; /* of the export, in the base link's axes; three */
-  /* Farthest that the tip link's origin can be from the base link's [m]; infinite: not known. */
+  /* Farthest that a tip link's origin can be from the base link's [m]; infinite: not known. */
   double reach;
 
   /* Write the load of a payload, NULL: none, and a gravity, NULL: that of the export; nothing

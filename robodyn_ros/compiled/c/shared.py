@@ -2,8 +2,8 @@
 """
 An arm's model as a shared library for programs in C and C++: ``robodyn_model.h`` says what it has.
 
-Payload at the tip and gravity stay inputs. The arm's names are in it as numbers, byte by byte:
-nothing that a robot description holds becomes source code.
+Payload at the first tip and gravity stay inputs. The arm's names are in it as numbers, byte by
+byte: nothing that a robot description holds becomes source code.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import ctypes
 import platform
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from robodyn_ros.compiled.c.compiler import WANTED, c_compiler, output_of
 from robodyn_ros.compiled.c.source import loaded_function
-from robodyn_ros.compiled.symbolic.kernels import build_kernel
+from robodyn_ros.compiled.symbolic.kernels import KINDS, build_kernel
 from robodyn_ros.compiled.symbolic.run_time_inputs import RunTime
 from robodyn_ros.compiled.verification import random_states
 from robodyn_ros.dynamics import (
@@ -29,7 +30,7 @@ from robodyn_ros.dynamics import (
 )
 from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import InvalidArgument, NoBackend, Phrase
-from robodyn_ros.kinematics import forward_kinematics, jacobian, kinematics_digest, reach
+from robodyn_ros.kinematics import kinematics_digest, reach
 from robodyn_ros.model import Payload, RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray, moved_parameters
 
@@ -65,7 +66,7 @@ def export_shared(
     Parameters
     ----------
     model : RobotModel
-        Carrying nothing: the payload at its tip link is an input of the library.
+        Carrying nothing: the payload at its first tip link is an input of the library.
     folder : str or Path
         Made where it is missing; files of the same names are overwritten.
     name : str
@@ -137,7 +138,7 @@ def _constants(model: RobotModel, run_time: RunTime, generator: str) -> str:
     folded = model.with_gravity((0.0, 0.0, 0.0))
     unloaded = run_time.values(folded)
     gravity = [run_time.values(model.with_gravity(axis))[:3] for axis in np.eye(3)]
-    body, placed = model.link_frames[model.tip_link]
+    body, placed = model.link_frames[model.tip_links[0]]
     payload = []
     for one in np.eye(10):
         parameters = np.zeros((model.n, 10))
@@ -146,14 +147,15 @@ def _constants(model: RobotModel, run_time: RunTime, generator: str) -> str:
         payload.append(inertias[tuple(np.transpose(run_time.varying))])
     heaviest, largest = map(_number, model.possible_payload)
     names = [_text(f'name_{k}', name) for k, name in enumerate(model.joint_names)]
+    tips = [_text(f'tip_{k}', name) for k, name in enumerate(model.tip_links)]
     return '\n'.join(
         [
-            f'enum {{ JOINTS = {model.n}, VARYING = {len(run_time.varying)},'
+            f'enum {{ JOINTS = {model.n}, TIPS = {len(tips)}, VARYING = {len(run_time.varying)},'
             ' LOAD = 3 + VARYING };\n',
             *names,
             _text('base_link', model.base_link),
-            _text('tip_link', model.tip_link),
-            'static const char *const tip_links[] = {tip_link};',
+            *tips,
+            f'static const char *const tip_links[] = {{{_listed(tips, "tip_")}}};',
             _text('kinematics', kinematics_digest(model)),
             _text('generator', generator),
             f'static const char *const joint_names[JOINTS] = {{{_listed(names, "name_")}}};',
@@ -182,12 +184,12 @@ def _tests(model: RobotModel) -> str:
     """Return what the core computes at some states, without and with a load."""
     states = {key: values[:_STATES] for key, values in random_states(model).items()}
     q, qd, qdd = (states[key] for key in ('q', 'qd', 'qdd'))
-    loaded = model.with_payload(_TEST_PAYLOAD).with_gravity(_TEST_GRAVITY)
+    payload = replace(_TEST_PAYLOAD, link=model.tip_links[0])
+    loaded = model.with_payload(payload).with_gravity(_TEST_GRAVITY)
     tables = [_array(f'{key}_at', values) for key, values in (('q', q), ('qd', qd), ('qdd', qdd))]
     tables.append(_array('test_gravity', np.array(_TEST_GRAVITY)))
-    inertia = np.asarray(_TEST_PAYLOAD.inertia)[np.triu_indices(3)]
-    payload = (_TEST_PAYLOAD.mass, *np.ravel(_TEST_PAYLOAD.center_of_mass), *inertia)
-    numbers = [_number(x) for x in payload]
+    inertia = np.asarray(payload.inertia)[np.triu_indices(3)]
+    numbers = [_number(x) for x in (payload.mass, *np.ravel(payload.center_of_mass), *inertia)]
     tables.append(
         f'static const robodyn_payload test_payload = {{{numbers[0]},'
         f' {{{", ".join(numbers[1:4])}}}, {{{", ".join(numbers[4:])}}}}};'
@@ -201,8 +203,8 @@ def _tests(model: RobotModel) -> str:
     tables += [
         _array('direction', states['direction']),
         _array('friction', friction_of(model, qd, states['direction'], states['tau'])),
-        _array('pose', forward_kinematics(model, q)),
-        _array('jacobian_at', jacobian(model, q)),
+        _array('pose', KINDS['forward_kinematics'].reference(model, q)),
+        _array('jacobian_at', KINDS['jacobian'].reference(model, q)),
         f'enum {{ STATES = {len(q)} }};\n',
     ]
     return '\n'.join(tables)

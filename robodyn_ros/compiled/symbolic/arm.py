@@ -23,17 +23,22 @@ Matrix = list[Vector]
 @dataclass(frozen=True)
 class Row:
     """
-    A row of the modified DH table: Rx(alpha) Tx(a) Ry(beta) Rz(theta) Tz(d).
+    A row of the modified DH table: Rz(gamma) Tz(b) Rx(alpha) Tx(a) Ry(beta) Rz(theta) Tz(d).
 
     Attributes
     ----------
+    parent : int
+        The row before; -1: the base.
     right_angled : bool
-        Whether alpha is a multiple of pi/2 and beta zero.
+        Whether alpha is a multiple of pi/2, and beta and gamma are zero.
     total : PlaneRotation or None
         By the sum of the angles since the first of a row of parallel revolute axes; None where
         the axis before is not parallel.
     """
 
+    parent: int
+    gamma: PlaneRotation
+    b: Scalar
     alpha: PlaneRotation
     a: Scalar
     beta: PlaneRotation
@@ -92,6 +97,19 @@ class SymbolicArm:
         """Number of joints."""
         return len(self.rows)
 
+    def moving(self, j: int) -> list[int]:
+        """Return the joints that move link j, from it to the base."""
+        return moving(self.rows, j)
+
+
+def moving(rows: Sequence[Row], j: int) -> list[int]:
+    """Return the joints that move link j, from it to the base."""
+    joints = []
+    while j >= 0:
+        joints.append(j)
+        j = rows[j].parent
+    return joints
+
 
 def symbolic_arm(
     model: RobotModel,
@@ -149,14 +167,23 @@ def dh_rows(
         prismatic = bool(dh.prismatic[j])
         alpha, beta = _plane_rotation(dh.alpha[j], fold), _plane_rotation(dh.beta[j], fold)
         offset = dh.theta[j] + (equivalent_inertias.tip_angle if j == dh.n - 1 else 0.0)
+        gamma = _plane_rotation(dh.gamma[j], fold)
+        parent = int(dh.parents[j])
         # An angle of 1e-9 has a cosine of exactly one, and is not zero.
-        straight = beta == (1, 0)
+        straight = beta == gamma == (1, 0)
         parallel = (
-            j > 0 and not (prismatic or dh.prismatic[j - 1]) and straight and alpha == (1, 0)
+            j > 0
+            and parent == j - 1
+            and not (prismatic or dh.prismatic[j - 1])
+            and straight
+            and alpha == (1, 0)
         )
         angle, offsets = (angle + q[j], offsets + offset) if parallel else (q[j], offset)
         rows.append(
             Row(
+                parent,
+                gamma,
+                fold(dh.b[j] / unit),
                 alpha,
                 fold(dh.a[j] / unit),
                 beta,

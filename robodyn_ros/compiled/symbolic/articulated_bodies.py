@@ -22,15 +22,19 @@ from dataclasses import dataclass
 from robodyn_ros.compiled.symbolic.arm import Body, Matrix, PlaneRotation, Row, SymbolicArm, Vector
 from robodyn_ros.compiled.symbolic.expression import Scalar
 from robodyn_ros.compiled.symbolic.matrices import (
+    cross,
     dot,
     plus,
     rotated_back,
     rotated_back_symmetric,
 )
 from robodyn_ros.compiled.symbolic.newton_euler import (
+    add_wrench,
     carried_inward,
+    constant_step,
     inertial_wrench,
     link_motions,
+    no_wrenches,
     rotated_xy,
     rotated_z,
 )
@@ -91,10 +95,11 @@ class ArticulatedInertia:
         return ArticulatedInertia(a, b, c)
 
     def carried_inward(self, row: Row) -> ArticulatedInertia:
-        """Return this about the origin of frame i - 1, in its axes, from frame i."""
+        """Return this about the origin of the frame before, in its axes, from frame i."""
         moved = self._shifted(2, row.d)._rotated_back(0, 1, row.theta)
         moved = moved._rotated_back(2, 0, row.beta)._shifted(0, row.a)
-        return moved._rotated_back(1, 2, row.alpha)
+        moved = moved._rotated_back(1, 2, row.alpha)._shifted(2, row.b)
+        return moved._rotated_back(0, 1, row.gamma)
 
     def _shifted(self, axis: int, distance: Scalar) -> ArticulatedInertia:
         """Return this about a point that lies ``-distance`` along an axis."""
@@ -133,9 +138,9 @@ def accelerations(
     shares: list[tuple[Vector, Vector]] = [([], [])] * n
     own: Vector = [0.0] * n
     pivots: Vector = [0.0] * n
-    inertia, f, m = ArticulatedInertia.of(arm.bodies[-1]), *_no_wrench()
+    inertias, wrenches = [ArticulatedInertia.of(body) for body in arm.bodies], no_wrenches(arm)
     for i in range(n - 1, -1, -1):
-        row = arm.rows[i]
+        row, inertia, (f, m) = arm.rows[i], inertias[i], wrenches[i]
         row.begin(f'joint {i + 1}: what all behind it oppose')
         force, moment = inertial_wrench(arm.bodies[i], motions[i])
         f, m = plus(force, f), plus(moment, m)
@@ -145,32 +150,30 @@ def accelerations(
         inverse = 0.0 if pivots[i] == 0.0 else 1.0 / pivots[i]
         shares[i] = [x * inverse for x in un], [x * inverse for x in uf]
         own[i] = (tau[i] - (f if row.prismatic else m)[2]) * inverse
-        if i == 0:
-            break
+        if row.parent < 0:
+            continue
         left = inertia.given_way(column, shares[i])
         f = plus(f, [x * own[i] for x in uf])
         m = plus(m, [x * own[i] for x in un])
         if arm.rotor_inertia[i] == 0.0:
             left = left.free_along(row.prismatic)
             (f if row.prismatic else m)[2] = tau[i]
-        f, m = carried_inward(row, f, m)
-        inertia = ArticulatedInertia.of(arm.bodies[i - 1]).plus(left.carried_inward(row))
+        add_wrench(wrenches, row.parent, carried_inward(row, f, m))
+        inertias[row.parent] = inertias[row.parent].plus(left.carried_inward(row))
     result: Vector = []
-    angular, linear = _no_wrench()
+    links = no_wrenches(arm)  # angular and linear acceleration
     for i, row in enumerate(arm.rows):
         row.begin(f'joint {i + 1}: its acceleration')
-        linear = [linear[0], linear[1] + row.a * angular[2], linear[2] - row.a * angular[1]]
+        angular, linear = links[row.parent]
+        linear = plus(linear, cross(angular, constant_step(row)))
         angular, linear = (rotated_z(row.theta, rotated_xy(row, x)) for x in (angular, linear))
         linear = [linear[0] + row.d * angular[1], linear[1] - row.d * angular[0], linear[2]]
         un, uf = shares[i]
         result.append(own[i] - (dot(un, angular) + dot(uf, linear)))
         along = linear if row.prismatic else angular
         along[2] = along[2] + result[i]
+        links[i] = angular, linear
     return result, pivots
-
-
-def _no_wrench() -> tuple[Vector, Vector]:
-    return [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
 
 
 def _symmetric(matrix: Matrix) -> Matrix:

@@ -27,8 +27,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from robodyn_ros.compiled.symbolic.arm import Body, Matrix, PlaneRotation, Row, SymbolicArm, Vector
+from robodyn_ros.compiled.symbolic.arm import (
+    Body,
+    Matrix,
+    PlaneRotation,
+    Row,
+    SymbolicArm,
+    Vector,
+    moving,
+)
 from robodyn_ros.compiled.symbolic.expression import Scalar
 from robodyn_ros.compiled.symbolic.matrices import (
     cross,
@@ -38,10 +47,14 @@ from robodyn_ros.compiled.symbolic.matrices import (
     rotated_back_pair,
 )
 from robodyn_ros.compiled.symbolic.newton_euler import (
-    Motion,
+    BodyMotion,
+    Wrench,
+    add_wrench,
     carried_inward,
+    constant_step,
     inertial_wrench,
     link_motions,
+    no_wrenches,
     rotated_back_xy,
     rotated_z,
 )
@@ -51,8 +64,6 @@ from robodyn_ros.compiled.symbolic.rigid_body import (
     together,
     unit_wrench,
 )
-
-Wrench = tuple[Vector, Vector]
 
 
 @dataclass(frozen=True)
@@ -84,17 +95,16 @@ class _VelocityMoments:
             [x + y for x, y in zip(self.first, other.first)],
         )
 
-    def shifted(self, body: Body, axis: int, distance: Scalar, u: Vector) -> _VelocityMoments:
+    def shifted(self, body: Body, way: Vector, u: Vector) -> _VelocityMoments:
         """
-        Return those about a point ``-distance`` along an axis, which moves with -u.
+        Return those about a point at ``-way``, which moves with -u.
 
         ``body`` is the same body about the new point.
         """
-        second = [list(row) for row in self.second]
-        for i in range(3):
-            second[i][axis] = second[i][axis] + distance * self.first[i]
-            for k in range(3):
-                second[i][k] = second[i][k] + u[i] * body.first[k]
+        second = [
+            [x + way[k] * p + u[i] * body.first[k] for k, x in enumerate(self.second[i])]
+            for i, p in enumerate(self.first)
+        ]
         return _VelocityMoments(second, [p + body.mass * x for p, x in zip(self.first, u)])
 
     def rotated_back(self, i: int, k: int, rotation: PlaneRotation) -> _VelocityMoments:
@@ -120,43 +130,40 @@ class _OuterBody:
 
 
 def _outer_bodies(
-    arm: SymbolicArm, motions: Sequence[Motion], qd: Sequence[Scalar]
+    arm: SymbolicArm, motions: Sequence[BodyMotion], qd: Sequence[Scalar]
 ) -> Iterator[_OuterBody]:
-    """Give links j to n as one body, for j from n to 1, each computed when it is asked for."""
-    last: _OuterBody | None = None
+    """Give all that joint j moves as one body, for j from n to 1, each when it is asked for."""
+    outer: dict[int, _OuterBody] = {}
     for j in range(arm.n - 1, -1, -1):
         arm.rows[j].begin(f'the body behind joint {j + 1} and its velocities')
         body, w = arm.bodies[j], motions[j].w
         moments = _VelocityMoments.of_rotation(body, w)
-        if last is not None:
-            row = arm.rows[j + 1]
-            moved = _moments_carried_inward(row, last, motions[j + 1].w, w, qd[j + 1])
-            moments = moments.plus(moved)
-            body = together(body, body_carried_inward(row, last.body))
-        last = _OuterBody(body, moments)
-        yield last
+        for k, row in enumerate(arm.rows):
+            if row.parent == j:
+                moved = _moments_carried_inward(row, outer[k], motions[k].w, w, qd[k])
+                moments = moments.plus(moved)
+                body = together(body, body_carried_inward(row, outer[k].body))
+        outer[j] = _OuterBody(body, moments)
+        yield outer[j]
 
 
 def _moments_carried_inward(
     row: Row, outer: _OuterBody, w: Vector, w_before: Vector, qd: Scalar
 ) -> _VelocityMoments:
-    """Return moments about the origin of frame i - 1, in its axes, from frame i."""
+    """Return moments about the origin of the frame before, in its axes, from frame i."""
     body, moments = shifted(outer.body, 2, row.d), outer.moments
-    moments = moments.shifted(body, 2, row.d, _along_d(row, w, qd))
+    moments = moments.shifted(body, [0.0, 0.0, row.d], _along_d(row, w, qd))
     moments = moments.rotated_back(0, 1, row.theta)
     moments = moments.rotated_back(2, 0, row.beta)
     moments = moments.rotated_back(1, 2, row.alpha)
-    return moments.shifted(body_carried_inward(row, outer.body), 0, row.a, _along_a(row, w_before))
+    moments = moments.rotated_back(0, 1, row.gamma)
+    along_a = cross(w_before, constant_step(row))
+    return moments.shifted(body_carried_inward(row, outer.body), constant_step(row), along_a)
 
 
 def _along_d(row: Row, w: Vector, qd: Scalar) -> Vector:
     """Return the velocity of the origin of frame i from the foot of its axis, in frame i."""
     return [row.d * w[1], -(row.d * w[0]), qd if row.prismatic else 0.0]
-
-
-def _along_a(row: Row, w_before: Vector) -> Vector:
-    """Return the velocity of that foot from the origin of frame i - 1, in frame i - 1."""
-    return [0.0, row.a * w_before[2], -(row.a * w_before[1])]
 
 
 @dataclass(frozen=True)
@@ -178,7 +185,7 @@ class _AxisMotion:
     against: Vector
 
     @classmethod
-    def of(cls, motion: Motion) -> _AxisMotion:
+    def of(cls, motion: BodyMotion) -> _AxisMotion:
         x, y, _ = motion.w
         u, vd = motion.u, motion.vd
         return cls(
@@ -248,13 +255,13 @@ def torque_derivatives(
     axes = [_AxisMotion.of(motion) for motion in motions]
     by_position: Matrix = [[0.0] * n for _ in range(n)]
     coriolis: Matrix = [[0.0] * n for _ in range(n)]
-    inward: Wrench = [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]
+    wrenches = no_wrenches(arm)
     # All of a joint at once: what is computed is used soon.
     for m, outer in zip(range(n - 1, -1, -1), _outer_bodies(arm, motions, qd)):
         row = arm.rows[m]
         row.begin(f'derivatives by the motion and of the torque of joint {m + 1}')
-        force, moment = inertial_wrench(arm.bodies[m], motions[m])
-        inward = plus(force, inward[0]), plus(moment, inward[1])
+        add_wrench(wrenches, m, inertial_wrench(arm.bodies[m], motions[m]))
+        inward = wrenches[m]
         by_step = _torques_of_wrench(arm.rows, m, _wrench_of_position(row, outer, axes[m], inward))
         by_rate = _torques_of_wrench(arm.rows, m, _wrench_of_velocity(row, outer, axes[m]))
         for (i, step), (_, rate) in zip(by_step, by_rate):
@@ -262,7 +269,7 @@ def torque_derivatives(
         for read in _torque_maps(arm, motions, qd, outer, m):
             by_position[m][read.i] = read.position(axes[read.i])
             coriolis[m][read.i] = read.velocity(axes[read.i])
-        inward = carried_inward(row, *inward)
+        add_wrench(wrenches, row.parent, carried_inward(row, *inward))
     return by_position, coriolis
 
 
@@ -323,8 +330,8 @@ def _rotated_body_wrench(body: Body, angular: Vector) -> Wrench:
 def _torques_of_wrench(
     rows: Sequence[Row], m: int, wrench: Wrench
 ) -> Iterator[tuple[int, Scalar]]:
-    """Yield the torques of joints m to 1 due to a wrench about o_m."""
-    for i in range(m, -1, -1):
+    """Yield the torques of the joints from m to the base due to a wrench about o_m."""
+    for i in moving(rows, m):
         force, moment = wrench
         yield i, (force if rows[i].prismatic else moment)[2]
         wrench = carried_inward(rows[i], force, moment)
@@ -367,7 +374,11 @@ class _TorqueMap:
 
 
 def _torque_maps(
-    arm: SymbolicArm, motions: Sequence[Motion], qd: Sequence[Scalar], outer: _OuterBody, m: int
+    arm: SymbolicArm,
+    motions: Sequence[BodyMotion],
+    qd: Sequence[Scalar],
+    outer: _OuterBody,
+    m: int,
 ) -> Iterator[_TorqueMap]:
     """Yield the maps to joint m's torque of the joints before it, from the next to the first."""
     rows, k, p = arm.rows, outer.moments.second, outer.moments.first
@@ -375,10 +386,10 @@ def _torque_maps(
     gathered: Vector = (
         [p[1], -p[0], 0.0] if rows[m].prismatic else [-k[2][0], -k[2][1], k[0][0] + k[1][1]]
     )
-    for i in range(m - 1, -1, -1):
-        row = rows[i + 1]
-        gathered = plus(gathered, cross(_along_d(row, motions[i + 1].w, qd[i + 1]), force))
+    for j, i in pairwise(arm.moving(m)):
+        row = rows[j]
+        gathered = plus(gathered, cross(_along_d(row, motions[j].w, qd[j]), force))
         gathered = rotated_back_xy(row, rotated_z((row.theta[0], -row.theta[1]), gathered))
         force, moment = carried_inward(row, force, moment)
-        gathered = plus(gathered, cross(_along_a(row, motions[i].w), force))
+        gathered = plus(gathered, cross(cross(motions[i].w, constant_step(row)), force))
         yield _TorqueMap(i, rows[i].prismatic, force, moment, gathered)

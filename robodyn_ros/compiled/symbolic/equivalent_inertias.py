@@ -55,7 +55,7 @@ class EquivalentInertias:
         if dh.prismatic.any():
             unit = 1.0
         else:
-            offsets = [abs(x) for x in (*dh.a, *dh.d) if x != 0.0]
+            offsets = [abs(x) for x in (*dh.a, *dh.b, *dh.d) if x != 0.0]
             unit = max(offsets, key=offsets.count, default=1.0)
         last = parameters[-1]
         angle = math.atan2(last[7], last[6]) if last[6] * last[7] and not dh.prismatic[-1] else 0.0
@@ -74,8 +74,8 @@ class EquivalentInertias:
             moved = np.zeros((4, 4))
             moved[moving] = result[j][moving]
             result[j][moving] = 0.0
-            if j > 0:
-                result[j - 1] += step @ moved @ step.T
+            if (parent := self.dh.parents[j]) >= 0:
+                result[parent] += step @ moved @ step.T
         result[np.abs(result) < rounding] = 0.0
         if self.tip_angle:
             rotation = np.eye(4)

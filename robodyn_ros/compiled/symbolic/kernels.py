@@ -83,15 +83,22 @@ class _Arm:
             gravity = [self._run_time.equivalent_inertias.length_unit * x for x in gravity]
         return symbolic_arm(self.model, q, EquivalentInertias(self.model.dh), gravity=gravity)
 
-    def chain(self, q: Sequence[Scalar]) -> tuple[list[Row], FloatArray, FloatArray]:
-        """Return the arm for poses: rows, base and tip transform."""
+    def tips(self, q: Sequence[Scalar]) -> list[tuple[list[Row], FloatArray, int, FloatArray]]:
+        """Return the arm for poses, of each tip: rows, base transform, body and tip transform."""
         dh = self.model.dh
         fold = constants(self._graph) if self._generic else float
-        return (
-            dh_rows(self.model, q, EquivalentInertias(dh), fold),
-            dh.base_transform,
-            dh.tip_transform,
-        )
+        rows = dh_rows(self.model, q, EquivalentInertias(dh), fold)
+        return [
+            (rows, dh.base_transform, int(body), placed)
+            for body, placed in zip(dh.tips, dh.tip_transforms, strict=True)
+        ]
+
+    def of_tips(self, name: str, results: Sequence[Sequence[Sequence[Scalar]]]) -> list[Result]:
+        """Return a matrix of the only tip, or one of each."""
+        if len(results) == 1:
+            return [_matrix(name, results[0])]
+        shape = (len(results), len(results[0]), len(results[0][0]))
+        return [((name, shape), _flat(map(_flat, results)))]
 
 
 def _inverse_dynamics(given: _Arm, q: Symbols, qd: Symbols, qdd: Symbols) -> list[Result]:
@@ -99,7 +106,9 @@ def _inverse_dynamics(given: _Arm, q: Symbols, qd: Symbols, qdd: Symbols) -> lis
 
 
 def _tip_wrench_torque(given: _Arm, q: Symbols, wrench: Symbols) -> list[Result]:
-    return [given.vector('tau', rigid.wrench_torques(*given.chain(q), wrench))]
+    tips = enumerate(given.tips(q))
+    torques = [rigid.wrench_torques(*tip, wrench[6 * k : 6 * k + 6]) for k, tip in tips]
+    return [given.vector('tau', [sum(each[1:], each[0]) for each in zip(*torques)])]
 
 
 def _gravity_torque(given: _Arm, q: Symbols) -> list[Result]:
@@ -203,11 +212,11 @@ def _linearization(given: _Arm, q: Symbols, qd: Symbols, tau: Symbols) -> list[R
 
 
 def _forward_kinematics(given: _Arm, q: Symbols) -> list[Result]:
-    return [_matrix('pose', rigid.tip_pose(*given.chain(q)))]
+    return given.of_tips('pose', [rigid.tip_pose(*tip) for tip in given.tips(q)])
 
 
 def _jacobian(given: _Arm, q: Symbols) -> list[Result]:
-    return [_matrix('jacobian', rigid.tip_jacobian(*given.chain(q)))]
+    return given.of_tips('jacobian', [rigid.tip_jacobian(*tip) for tip in given.tips(q)])
 
 
 def _friction_torque(given: _Arm, qd: Symbols, rigid_torque: Symbols) -> list[Result]:
@@ -256,6 +265,22 @@ def _flat(rows: Iterable[Iterable[Scalar]]) -> list[Scalar]:
 
 def _base_columns(model: RobotModel, *state: FloatArray) -> FloatArray:
     return base_parameters(model, rotor_inertia=False).regressor(*state)
+
+
+def _poses(model: RobotModel, q: FloatArray) -> FloatArray:
+    return _of_each_tip(forward_kinematics, model, q)
+
+
+def _jacobians(model: RobotModel, q: FloatArray) -> FloatArray:
+    return _of_each_tip(jacobian, model, q)
+
+
+def _of_each_tip(
+    function: Callable[..., FloatArray], model: RobotModel, q: FloatArray
+) -> FloatArray:
+    """Return what a function gives for the only tip, or for each of several."""
+    results = [function(model, q, tip) for tip in model.tip_links]
+    return results[0] if len(results) == 1 else np.stack(results, axis=-3)
 
 
 def _torque_of_wrench(model: RobotModel, q: FloatArray, wrench: FloatArray) -> FloatArray:
@@ -309,14 +334,14 @@ KINDS = {
     'forward_kinematics': Kind(
         'q',
         _forward_kinematics,
-        forward_kinematics,
-        "The tip link's pose (4, 4) in the base link's frame, row by row.",
+        _poses,
+        "The tip link's pose (4, 4), of several (k, 4, 4), in the base link's frame, row by row.",
     ),
     'jacobian': Kind(
         'q',
         _jacobian,
-        jacobian,
-        "The tip's Jacobian (6, n), linear rows first, in base link axes, row by row.",
+        _jacobians,
+        "The tip's Jacobian (6, n), of several (k, 6, n), linear rows first, in base link axes.",
     ),
     'coriolis_matrix': Kind(
         'q qd',
@@ -379,7 +404,7 @@ KINDS = {
         'q tip_wrench',
         _tip_wrench_torque,
         _torque_of_wrench,
-        'Joint torques (n) for a wrench that the tip exerts on the world.',
+        'Joint torques (n) for a wrench that the tip exerts on the world; for k tips (6 k).',
     ),
 }
 KERNELS = tuple(KINDS)
@@ -419,7 +444,9 @@ def build_kernel(name: str, run_time: RunTime, *, generic: bool = False) -> Kern
     """
     graph, n = Graph(), run_time.model.n
     given, names = _Arm(run_time, graph, generic), KINDS[name].inputs.split()
-    other = {'width': 1, 'tip_wrench': 6, 'direction': n + len(run_time.model.coupling)}
+    model = run_time.model
+    other = {'width': 1, 'tip_wrench': 6 * len(model.tip_links)}
+    other['direction'] = n + len(model.coupling)
     inputs = [(each, other.get(each, n)) for each in names]
     results = KINDS[name].build(given, *(list(graph.input(*each)) for each in inputs))
     return Kernel(

@@ -24,12 +24,14 @@ from dataclasses import dataclass
 
 from robodyn_ros.compiled.symbolic.arm import Body, PlaneRotation, Row, SymbolicArm, Vector
 from robodyn_ros.compiled.symbolic.expression import Scalar
+from robodyn_ros.compiled.symbolic.matrices import cross, dot, plus
 
+Wrench = tuple[Vector, Vector]  # force and moment
 _AXES: list[Vector] = [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
 
 
 @dataclass(frozen=True)
-class Motion:
+class BodyMotion:
     """
     How a link moves, in its own axes.
 
@@ -72,13 +74,15 @@ def joint_torques(
     qd, qdd : sequences of n scalars
         Joint velocities and accelerations; zeros fold away.
     tip_force, tip_moment : sequences of 3 scalars
-        What the tip exerts on the world, about the origin of frame n, in its axes [N, N m].
+        What the last link exerts on the world, about the origin of frame n, in its axes [N, N m].
     """
     motions = link_motions(arm, qd, qdd)
     torques: Vector = [0.0] * arm.n
-    f, n = list(tip_force), list(tip_moment)
+    wrenches = no_wrenches(arm)
+    wrenches[arm.n - 1] = list(tip_force), list(tip_moment)
     far: Vector = [0.0, 0.0]
     for j in range(arm.n - 1, -1, -1):
+        f, n = wrenches[j]
         arm.rows[j].begin(f'joint {j + 1}: the wrench that moves all behind it')
         rotor = arm.rotor_inertia[j]
         is_alone = _turns_by_itself(arm, j)
@@ -92,9 +96,9 @@ def joint_torques(
             x, y = n[0] - row.d * f[1], n[1] + row.d * f[0]
             far = [a + b for a, b in zip(_plane(_back(row.total), x, y), far)]
             n = [row.d * f[1], -row.d * f[0], n[2]]
-            f, n = carried_inward(row, f, n)
+            add_wrench(wrenches, row.parent, carried_inward(row, f, n))
         else:
-            f, n = carried_inward(row, f, n, far)
+            add_wrench(wrenches, row.parent, carried_inward(row, f, n, far))
             far = [0.0, 0.0]
     for (i, j), inertia in arm.coupled_rotors.items():
         torques[i] = torques[i] + inertia * qdd[j]
@@ -109,27 +113,42 @@ def _turns_by_itself(arm: SymbolicArm, j: int) -> bool:
     Its rotor turns as the link does, then: the two inertias are one. So it is at joint 1, and at
     joint 2 across it.
     """
-    if j == 0:
-        return not arm.rows[0].prismatic
-    first, second = arm.rows[:2]
+    second = arm.rows[j]
+    if second.parent < 0:
+        return not second.prismatic
+    first = arm.rows[second.parent]
     across = second.right_angled and second.alpha[0] == 0
-    return j == 1 and across and not (first.prismatic or second.prismatic)
+    return first.parent < 0 and across and not (first.prismatic or second.prismatic)
 
 
-def link_motions(arm: SymbolicArm, qd: Sequence[Scalar], qdd: Sequence[Scalar]) -> list[Motion]:
+def no_wrenches(arm: SymbolicArm) -> list[Wrench]:
+    """Return no force and no moment for each link, and for the base as the last one."""
+    return [([0.0, 0.0, 0.0], [0.0, 0.0, 0.0]) for _ in range(arm.n + 1)]
+
+
+def add_wrench(wrenches: list[Wrench], j: int, wrench: Wrench) -> None:
+    """Add a wrench to that on link j; -1: the base."""
+    f, n = wrenches[j]
+    wrenches[j] = [x + y for x, y in zip(wrench[0], f)], [x + y for x, y in zip(wrench[1], n)]
+
+
+def link_motions(
+    arm: SymbolicArm, qd: Sequence[Scalar], qdd: Sequence[Scalar]
+) -> list[BodyMotion]:
     """Return the motion of each link, base to tip."""
     zero: Vector = [0.0, 0.0, 0.0]
-    motion = Motion(zero, zero, zero, [zero, zero, zero], arm.base_acceleration)
-    motions = []
+    base = BodyMotion(zero, zero, zero, [zero, zero, zero], arm.base_acceleration)
+    motions: list[BodyMotion] = []
     for j, (row, velocity, acceleration) in enumerate(zip(arm.rows, qd, qdd)):
         row.begin(f'link {j + 1}: how it moves')
-        motion = _next_motion(row, motion, velocity, acceleration)
-        motions.append(motion)
+        before = base if row.parent < 0 else motions[row.parent]
+        motions.append(_next_motion(row, before, velocity, acceleration))
     return motions
 
 
-def _next_motion(row: Row, before: Motion, qd: Scalar, qdd: Scalar) -> Motion:
-    vd = [before.vd[k] + row.a * _signed(before.u, k, 0) for k in range(3)]
+def _next_motion(row: Row, before: BodyMotion, qd: Scalar, qdd: Scalar) -> BodyMotion:
+    u_rows = ([_signed(before.u, k, i) for i in range(3)] for k in range(3))
+    vd = [x + dot(constant_step(row), u_row) for x, u_row in zip(before.vd, u_rows)]
     vd = rotated_z(row.theta, rotated_xy(row, vd))
     w = rotated_xy(row, before.w)
     column = _column_before(row, before)
@@ -154,11 +173,11 @@ def _next_motion(row: Row, before: Motion, qd: Scalar, qdd: Scalar) -> Motion:
     if row.prismatic:
         twice = 2.0 * qd
         vd = [vd[0] + twice * w[1], vd[1] - twice * w[0], vd[2] + qdd]
-    return Motion(w, wd, squares, u, vd, first)
+    return BodyMotion(w, wd, squares, u, vd, first)
 
 
 def _own_products(
-    row: Row, before: Motion, w: Vector, qd: Scalar, qdd: Scalar
+    row: Row, before: BodyMotion, w: Vector, qd: Scalar, qdd: Scalar
 ) -> tuple[Vector, Vector, list[Vector]]:
     """Return wd, squares and U of a link from the angular acceleration before."""
     wd = rotated_z(row.theta, rotated_xy(row, before.wd))
@@ -174,7 +193,7 @@ def _own_products(
     return wd, squares, u
 
 
-def _column_before(row: Row, before: Motion) -> Vector:
+def _column_before(row: Row, before: BodyMotion) -> Vector:
     """Return U z in the frame that alpha alone has rotated: a column of U before, permuted."""
     if not row.right_angled:
         return [0.0, 0.0, 0.0]
@@ -184,7 +203,7 @@ def _column_before(row: Row, before: Motion) -> Vector:
 
 
 def _shared_products(
-    row: Row, before: Motion, w: Vector, column: Vector, qdd: Scalar
+    row: Row, before: BodyMotion, w: Vector, column: Vector, qdd: Scalar
 ) -> tuple[Vector, Vector, list[Vector]]:
     """Return wd, squares and U of a link from U z, where alpha is a multiple of pi/2."""
     wd_z = rotated_x(row.alpha, before.wd)[2]
@@ -202,7 +221,7 @@ def _shared_products(
     return wd, [xx, yy, zz], u
 
 
-def _permuted(row: Row, before: Motion) -> tuple[Vector, Vector, list[Vector]]:
+def _permuted(row: Row, before: BodyMotion) -> tuple[Vector, Vector, list[Vector]]:
     """Return wd, squares and U of a link behind a prismatic joint, its axes along those before."""
     axes = [rotated_z(row.theta, rotated_x(row.alpha, e)) for e in _AXES]
 
@@ -216,7 +235,7 @@ def _permuted(row: Row, before: Motion) -> tuple[Vector, Vector, list[Vector]]:
     return rotated(before.wd), squares, u
 
 
-def inertial_wrench(body: Body, motion: Motion, axial: Scalar = 0.0) -> tuple[Vector, Vector]:
+def inertial_wrench(body: Body, motion: BodyMotion, axial: Scalar = 0.0) -> Wrench:
     """
     Return force and moment that move a link, about its frame's origin.
 
@@ -250,11 +269,9 @@ def inertial_wrench(body: Body, motion: Motion, axial: Scalar = 0.0) -> tuple[Ve
     return force, [a + b for a, b in zip(moment, levers)]
 
 
-def carried_inward(
-    row: Row, f: Vector, n: Vector, far: Sequence[Scalar] = (0.0, 0.0)
-) -> tuple[Vector, Vector]:
+def carried_inward(row: Row, f: Vector, n: Vector, far: Sequence[Scalar] = (0.0, 0.0)) -> Wrench:
     """
-    Return a wrench about the origin of frame i - 1, in its axes, from frame i.
+    Return a wrench about the origin of the frame before, in its axes, from frame i.
 
     ``far`` (2,) is a moment that is added before theta rotates the frame.
     """
@@ -262,7 +279,13 @@ def carried_inward(
     f = rotated_back_xy(row, rotated_z(_back(row.theta), f))
     n = rotated_z(_back(row.theta), n)
     n = rotated_back_xy(row, [n[0] + far[0], n[1] + far[1], n[2]])
-    return f, [n[0], n[1] - row.a * f[2], n[2] + row.a * f[1]]
+    return f, plus(n, cross(constant_step(row), f))
+
+
+def constant_step(row: Row) -> Vector:
+    """Return the way from the frame before to the axis, by b and a, in that frame."""
+    c, s = row.gamma
+    return [c * row.a, s * row.a, row.b]
 
 
 def _signed(u: list[Vector], row: int, column: int) -> Scalar:
@@ -297,10 +320,11 @@ def rotated_z(rotation: PlaneRotation, v: Vector) -> Vector:
 
 
 def rotated_xy(row: Row, v: Vector) -> Vector:
-    """Return the components of a vector past alpha and beta of a row."""
-    return rotated_y(row.beta, rotated_x(row.alpha, v))
+    """Return the components of a vector past gamma, alpha and beta of a row."""
+    return rotated_y(row.beta, rotated_x(row.alpha, rotated_z(row.gamma, v)))
 
 
 def rotated_back_xy(row: Row, v: Vector) -> Vector:
-    """Return the components of a vector before alpha and beta of a row."""
-    return rotated_x(_back(row.alpha), rotated_y(_back(row.beta), v))
+    """Return the components of a vector before gamma, alpha and beta of a row."""
+    before_x = rotated_x(_back(row.alpha), rotated_y(_back(row.beta), v))
+    return rotated_z(_back(row.gamma), before_x)

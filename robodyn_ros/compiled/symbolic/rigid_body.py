@@ -3,12 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from robodyn_ros.compiled.symbolic.arm import Body, Matrix, PlaneRotation, Row, SymbolicArm, Vector
+from robodyn_ros.compiled.symbolic.arm import (
+    Body,
+    Matrix,
+    PlaneRotation,
+    Row,
+    SymbolicArm,
+    Vector,
+    moving,
+)
 from robodyn_ros.compiled.symbolic.expression import Scalar
 from robodyn_ros.compiled.symbolic.matrices import (
     cross,
@@ -18,8 +26,9 @@ from robodyn_ros.compiled.symbolic.matrices import (
     rotated_back_symmetric,
 )
 from robodyn_ros.compiled.symbolic.newton_euler import (
-    Motion,
+    BodyMotion,
     carried_inward,
+    constant_step,
     rotated_xy,
     rotated_z,
 )
@@ -34,16 +43,13 @@ def mass_matrix(arm: SymbolicArm) -> Matrix:
     """
     n = arm.n
     result: Matrix = [[0.0] * n for _ in range(n)]
-    composite = arm.bodies[-1]
-    for k in range(n - 1, -1, -1):
+    for k, composite in composites(arm):
         arm.rows[k].begin(f'column {k + 1} of M: the body behind joint {k + 1}')
         force, moment = unit_wrench(arm.rows[k], composite)
-        for i in range(k, -1, -1):
+        for i in arm.moving(k):
             result[i][k] = result[k][i] = (force if arm.rows[i].prismatic else moment)[2]
             force, moment = carried_inward(arm.rows[i], force, moment)
         result[k][k] = result[k][k] + arm.rotor_inertia[k]
-        if k > 0:
-            composite = together(arm.bodies[k - 1], body_carried_inward(arm.rows[k], composite))
     for (i, k), rotor in arm.coupled_rotors.items():
         result[i][k] = result[k][i] = result[i][k] + rotor
     return result
@@ -60,25 +66,32 @@ def mass_matrix_from_base(arm: SymbolicArm) -> Matrix:
     placed = frames(arm.rows, np.eye(4))
     axes = [[r[2] for r in rotation] for rotation, _ in placed]
     levers = [cross(origin, axis) for (_, origin), axis in zip(placed, axes)]
-    composite = arm.bodies[-1]
-    for k in range(n - 1, -1, -1):
+    for k, composite in composites(arm):
         arm.rows[k].begin(f'column {k + 1} of M: the body behind joint {k + 1}')
         rotation, origin = placed[k]
         force, moment = (
             [dot(r, x) for r in rotation] for x in unit_wrench(arm.rows[k], composite)
         )
         moment = plus(moment, cross(origin, force))
-        for i in range(k, -1, -1):
+        for i in arm.moving(k):
             along = dot(force, axes[i] if arm.rows[i].prismatic else levers[i])
             if not arm.rows[i].prismatic:
                 along = along + dot(moment, axes[i])
             result[i][k] = result[k][i] = along
         result[k][k] = result[k][k] + arm.rotor_inertia[k]
-        if k > 0:
-            composite = together(arm.bodies[k - 1], body_carried_inward(arm.rows[k], composite))
     for (i, k), rotor in arm.coupled_rotors.items():
         result[i][k] = result[k][i] = result[i][k] + rotor
     return result
+
+
+def composites(arm: SymbolicArm) -> Iterator[tuple[int, Body]]:
+    """Yield each joint, from the last one, and all that it moves as one body."""
+    bodies = list(arm.bodies)
+    for k in range(arm.n - 1, -1, -1):
+        yield k, bodies[k]
+        if (parent := arm.rows[k].parent) >= 0:
+            moved = body_carried_inward(arm.rows[k], bodies[k])
+            bodies[parent] = together(bodies[parent], moved)
 
 
 def unit_wrench(row: Row, body: Body) -> tuple[Vector, Vector]:
@@ -100,12 +113,13 @@ def together(a: Body, b: Body) -> Body:
 
 
 def body_carried_inward(row: Row, body: Body) -> Body:
-    """Return a body about the origin of frame i - 1, in its axes, from frame i."""
+    """Return a body about the origin of the frame before, in its axes, from frame i."""
     body = shifted(body, 2, row.d)
     body = _rotated_back(body, 0, 1, row.theta)
     body = _rotated_back(body, 2, 0, row.beta)
     body = shifted(body, 0, row.a)
-    return _rotated_back(body, 1, 2, row.alpha)
+    body = shifted(_rotated_back(body, 1, 2, row.alpha), 2, row.b)
+    return _rotated_back(body, 0, 1, row.gamma)
 
 
 def shifted(body: Body, axis: int, distance: Scalar) -> Body:
@@ -129,7 +143,7 @@ def _rotated_back(body: Body, i: int, k: int, rotation: PlaneRotation) -> Body:
 
 
 def regressor_columns(
-    arm: SymbolicArm, motions: Sequence[Motion], columns: Sequence[tuple[int, int]]
+    arm: SymbolicArm, motions: Sequence[BodyMotion], columns: Sequence[tuple[int, int]]
 ) -> list[Vector]:
     """
     Return columns of the regressor, each n joint torques.
@@ -141,32 +155,30 @@ def regressor_columns(
     result = []
     for j, k in columns:
         force, moment = _unit_wrench(motions[j], k)
-        result.append(
-            [
-                dot(velocity, force) + dot(w, moment) if i <= j else 0.0
-                for i, (velocity, w) in enumerate(_partial_velocities(arm, j))
-            ]
-            + [0.0] * (arm.n - 1 - j)
-        )
+        column: Vector = [0.0] * arm.n
+        for i, (velocity, w) in _partial_velocities(arm, j).items():
+            column[i] = dot(velocity, force) + dot(w, moment)
+        result.append(column)
     return result
 
 
-def _partial_velocities(arm: SymbolicArm, j: int) -> list[tuple[Vector, Vector]]:
-    """Return velocities v, w of link j, in its axes, for unit velocities of joints 0 to j."""
-    result = []
-    for i in range(j + 1):
-        z: Vector = [0.0, 0.0, 1.0]
-        zero: Vector = [0.0, 0.0, 0.0]
+def _partial_velocities(arm: SymbolicArm, j: int) -> dict[int, tuple[Vector, Vector]]:
+    """Return velocities v, w of link j, in its axes, for unit velocities of the joints before."""
+    result = {}
+    z: Vector = [0.0, 0.0, 1.0]
+    zero: Vector = [0.0, 0.0, 0.0]
+    path = arm.moving(j)[::-1]
+    for k, i in enumerate(path):
         v, w = (z, zero) if arm.rows[i].prismatic else (zero, z)
-        for row in arm.rows[i + 1 : j + 1]:
-            v = [v[0], v[1] + row.a * w[2], v[2] - row.a * w[1]]
+        for row in (arm.rows[m] for m in path[k + 1 :]):
+            v = plus(v, cross(w, constant_step(row)))
             v, w = (rotated_z(row.theta, rotated_xy(row, x)) for x in (v, w))
             v = [v[0] + row.d * w[1], v[1] - row.d * w[0], v[2]]
-        result.append((v, w))
+        result[i] = v, w
     return result
 
 
-def _unit_wrench(motion: Motion, k: int) -> tuple[Vector, Vector]:
+def _unit_wrench(motion: BodyMotion, k: int) -> tuple[Vector, Vector]:
     """Return force and moment that parameter k of a link takes with a value of one."""
     zero: Vector = [0.0, 0.0, 0.0]
     u, (xx, yy, zz) = motion.u, motion.squares
@@ -192,21 +204,21 @@ def _unit_wrench(motion: Motion, k: int) -> tuple[Vector, Vector]:
 
 def frames(rows: Sequence[Row], base: FloatArray) -> list[tuple[Matrix, Vector]]:
     """Return rotation (3, 3) and origin of frames 1 to n in the base link's frame."""
-    rotation: Matrix = base[:3, :3].tolist()
-    origin: Vector = base[:3, 3].tolist()
-    result = []
+    first: tuple[Matrix, Vector] = base[:3, :3].tolist(), base[:3, 3].tolist()
+    result: list[tuple[Matrix, Vector]] = []
     for j, row in enumerate(rows):
         row.begin(f'frame {j + 1}')
-        origin = [x + row.a * r[0] for x, r in zip(origin, rotation)]
+        rotation, origin = first if row.parent < 0 else result[row.parent]
+        origin = [x + dot(r, constant_step(row)) for x, r in zip(origin, rotation)]
         rotation = [rotated_z(row.theta, rotated_xy(row, r)) for r in rotation]
         origin = [x + row.d * r[2] for x, r in zip(origin, rotation)]
         result.append((rotation, origin))
     return result
 
 
-def tip_pose(rows: Sequence[Row], base: FloatArray, tip: FloatArray) -> Matrix:
-    """Return the tip link's pose (4, 4) in the base link's frame."""
-    rotation, origin = frames(rows, base)[-1]
+def tip_pose(rows: Sequence[Row], base: FloatArray, body: int, tip: FloatArray) -> Matrix:
+    """Return a tip link's pose (4, 4) in the base link's frame."""
+    rotation, origin = frames(rows, base)[body]
     pose: Matrix = [
         [dot(r, tip[:3, k].tolist()) + (x if k == 3 else 0.0) for k in range(4)]
         for r, x in zip(rotation, origin)
@@ -214,52 +226,45 @@ def tip_pose(rows: Sequence[Row], base: FloatArray, tip: FloatArray) -> Matrix:
     return [*pose, [0.0, 0.0, 0.0, 1.0]]
 
 
-def tip_jacobian(rows: Sequence[Row], base: FloatArray, tip: FloatArray) -> Matrix:
-    """Return the tip's Jacobian (6, n), linear rows first, in the base link's axes."""
+def tip_jacobian(rows: Sequence[Row], base: FloatArray, body: int, tip: FloatArray) -> Matrix:
+    """Return a tip's Jacobian (6, n), linear rows first, in the base link's axes."""
     placed = frames(rows, base)
-    last_rotation, last_origin = placed[-1]
+    last_rotation, last_origin = placed[body]
     point = [x + dot(r, tip[:3, 3].tolist()) for x, r in zip(last_origin, last_rotation)]
-    columns = []
+    columns: Matrix = [[0.0] * 6 for _ in rows]
     rows[0].begin('columns of the Jacobian')
-    for row, (rotation, origin) in zip(rows, placed):
+    for i in moving(rows, body)[::-1]:
+        row, (rotation, origin) = rows[i], placed[i]
         z = [r[2] for r in rotation]
         arm = [a - b for a, b in zip(point, origin)]
-        if row.prismatic:
-            columns.append([*z, 0.0, 0.0, 0.0])
-        else:
-            columns.append(
-                [
-                    z[(k + 1) % 3] * arm[(k + 2) % 3] - z[(k + 2) % 3] * arm[(k + 1) % 3]
-                    for k in range(3)
-                ]
-                + z
-            )
+        columns[i] = [*z, 0.0, 0.0, 0.0] if row.prismatic else [*cross(z, arm), *z]
     return [list(row) for row in zip(*columns)]
 
 
 def wrench_torques(
-    rows: Sequence[Row], base: FloatArray, tip: FloatArray, wrench: Sequence[Scalar]
+    rows: Sequence[Row], base: FloatArray, body: int, tip: FloatArray, wrench: Sequence[Scalar]
 ) -> Vector:
     """
-    Return the joint torques under which the tip exerts a wrench (6,) on the world.
+    Return the joint torques under which a tip exerts a wrench (6,) on the world.
 
     The wrench acts at the tip link's origin, in base link axes.
     """
-    force, moment = _wrench_in_last_frame(rows, base, tip, list(wrench[:3]), list(wrench[3:]))
-    torques: Vector = []
-    for row in reversed(rows):
-        torques.append((force if row.prismatic else moment)[2])
+    path = [rows[i] for i in moving(rows, body)]
+    force, moment = _wrench_in_last_frame(path, base, tip, list(wrench[:3]), list(wrench[3:]))
+    torques: Vector = [0.0] * len(rows)
+    for i, row in zip(moving(rows, body), path):
+        torques[i] = (force if row.prismatic else moment)[2]
         force, moment = carried_inward(row, force, moment)
-    return torques[::-1]
+    return torques
 
 
 def _wrench_in_last_frame(
-    rows: Sequence[Row], base: FloatArray, tip: FloatArray, force: Vector, moment: Vector
+    path: Sequence[Row], base: FloatArray, tip: FloatArray, force: Vector, moment: Vector
 ) -> tuple[Vector, Vector]:
-    """Return a wrench at the tip, in base link axes, about the origin of frame n in its axes."""
+    """Return a wrench at the tip, in base link axes, about the origin of the first row's frame."""
     rotation: Matrix = base[:3, :3].T.tolist()
     f, m = ([dot(r, v) for r in rotation] for v in (force, moment))
-    for row in rows:
+    for row in reversed(path):
         f, m = (rotated_z(row.theta, rotated_xy(row, v)) for v in (f, m))
     x, y, z = tip[:3, 3].tolist()
     lever = [y * f[2] - z * f[1], z * f[0] - x * f[2], x * f[1] - y * f[0]]

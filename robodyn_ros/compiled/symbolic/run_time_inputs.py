@@ -31,7 +31,10 @@ FRICTION = (
 # Those that are folded into the kernels of the rigid body, beside its inertias.
 ROTORS = ('rotor_inertia', 'coupling', 'coupled_rotor_inertia')
 # The table's arrays that are folded into every kernel.
-DH = ('alpha', 'a', 'beta', 'theta', 'd', 'prismatic', 'base_transform', 'tip_transform')
+DH = (
+    *('alpha', 'a', 'beta', 'theta', 'd', 'prismatic', 'base_transform', 'tip_transform'),
+    *('parents', 'gamma', 'b', 'tips'),
+)
 # The kernels' first input: gravity in frame 0, then the regrouped elements that may vary.
 PARAMETERS = 'parameters'
 
@@ -78,7 +81,7 @@ class RunTime:
         equivalent_inertias = EquivalentInertias.fewest_operations(model.dh, parameters)
         if 'payload' in inputs:
             equivalent_inertias = EquivalentInertias(model.dh, equivalent_inertias.length_unit)
-            links: tuple[str, ...] = (model.tip_link,)
+            links = model.tip_links
             if payload_links is not None:
                 links = checked_sequence('payload_links', payload_links, str, 'names of links')
             varying = _varying(

@@ -59,6 +59,7 @@ public:
     agreement_(n_),
     agreed_position_(n_),
     agreed_velocity_(n_),
+    differenced_(n_),
     velocity_check_(n_),
     soft_limits_(n_),
     limiter_(n_),
@@ -366,10 +367,11 @@ public:
 
   // Do a control cycle for a complete state, with finite positions, and NaN for an unknown
   // velocity. Return whether there is a torque to command. The time [s] is that of the state:
-  // its stamp, or when it was received. The added efforts of another node may be null.
+  // its stamp, or when it was received; velocities are of a time by a lag [s] before. The added
+  // efforts of another node may be null.
   bool step(
     const double * position, const double * velocity, double time, bool is_stamped,
-    const Now & now, const double * added = nullptr)
+    const Now & now, const double * added = nullptr, double lag = 0.0)
   {
     has_command_ = has_parts_ = false;
     std::copy_n(position, n_, position_.begin());
@@ -381,7 +383,7 @@ public:
     update_period(clock_.advance(time, now, state_.settings.state_timeout));
     // Kept until a state is valid: a refused state must not hide that the clock jumped.
     is_clock_invalid_ |= !clock_.is_valid();
-    cycle(time, is_stamped, now, added);
+    cycle(time, is_stamped, now, added, lag);
     return has_command_;
   }
 
@@ -427,7 +429,6 @@ public:
     Fault impossible;
     for (std::size_t i = 0; i < n_; ++i) {
       position_[i] = position[i];
-      velocity_[i] = std::isfinite(velocity[i]) ? velocity[i] : kNaN;
       is_valid &= std::isfinite(position[i]);
       const bool is_in_range =
         possible_positions[2 * i] <= position[i] && position[i] <= possible_positions[2 * i + 1];
@@ -447,7 +448,7 @@ public:
       if (state_.faults.first().cause == Cause::impossible_position) {
         state_.faults.acknowledge();
       }
-      cycle(now.steady, false, now, nullptr);
+      cycle(now.steady, false, now, nullptr, difference_velocities(velocity, now.steady));
     }
     return has_command_ || watchdog(now, false);
   }
@@ -547,6 +548,27 @@ private:
     return now_;
   }
 
+  // Write velocities, of which those that are not finite are taken from the positions, and return
+  // the longest lag of those [s].
+  double difference_velocities(const double * velocity, double now)
+  {
+    double lag = 0.0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      DifferencedVelocity & differenced = differenced_[i];
+      velocity_[i] = velocity[i];
+      if (std::isfinite(velocity[i])) {
+        differenced.take(position_[i], velocity[i], now, true);
+        continue;
+      }
+      const Settings & settings = state_.settings;
+      velocity_[i] = differenced.difference(
+        position_[i], now, true, false,
+        {settings.state_timeout, settings.velocity_limits[i], settings.is_continuous[i] != 0.0});
+      lag = std::max(lag, differenced.lag());
+    }
+    return lag;
+  }
+
   // --- a cycle with a state: position_ and velocity_ -------------------------------------------
 
   // Add a time [s] since the last state, and update the mean period.
@@ -565,7 +587,8 @@ private:
     mean += kPeriodWeight * (std::min(elapsed, std::max(last, kMissedStates * mean)) - mean);
   }
 
-  void cycle(double time, bool is_stamped, const Now & now, const double * added)
+  void cycle(
+    double time, bool is_stamped, const Now & now, const double * added, double velocity_lag)
   {
     const double damping = state_.damping();
     refusal_ = Refusal::none;
@@ -587,6 +610,7 @@ private:
       state_.law.switch_now(follower_.is_brake_due() ? 0.0 : damping);
       damping_monitor_.reset();  // energy gained meanwhile is not due to the damping
     }
+    state_.lag = velocity_lag;
     check_velocities(time, is_stamped, now);
     if (begins_overspeed()) { state_.law.switch_now(damping); }
     velocity_check_.bound(velocity_);  // after the overspeed check, which it would hide
@@ -830,7 +854,7 @@ private:
     const bool has_stamp = is_stamped && !is_clock_invalid_;
     const Fault fault = velocity_check_.check(
       position_, velocity_, time, has_stamp, now, state_.period, state_.settings);
-    state_.lag = velocity_check_.lag();
+    state_.lag = std::max(state_.lag, velocity_check_.lag());
     if (fault.cause == Cause::none) { return; }
     state_.faults.set(fault);
     if (follower_.has_reference()) { follower_.drop_and_brake(fault); }
@@ -1157,6 +1181,7 @@ private:
   int begun_ = 0;  // states that were commanded from since enabling, to kBegun
   double agreed_time_ = 0.0, agreed_steady_ = -kInfinity, differs_since_ = -kInfinity;  // s
   double listens_until_ = -kInfinity;                                                   // s
+  std::vector<DifferencedVelocity> differenced_;  // of a controller's cycles
   VelocityCheck velocity_check_;
   SoftJointLimits soft_limits_;
   TorqueLimiter limiter_;

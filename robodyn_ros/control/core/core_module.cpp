@@ -134,14 +134,14 @@ py::object receive(
   return text_of(states.receive(message, received, stamp, age));
 }
 
-// Return the complete state as position, velocity, time, whether that is a stamp, and effort or
-// None; start to collect the next one.
+// Return the complete state as position, velocity, time, whether that is a stamp, effort or None,
+// and the velocity's lag; start to collect the next one.
 py::tuple take(rd::JointStates & states)
 {
   states.take();
   return py::make_tuple(
     array_of(states.position()), array_of(states.velocity()), states.time(), states.is_stamped(),
-    states.has_effort() ? py::object(array_of(states.effort())) : py::none());
+    states.has_effort() ? py::object(array_of(states.effort())) : py::none(), states.lag());
 }
 
 // --- the arm ------------------------------------------------------------------------------------
@@ -448,12 +448,12 @@ public:
 
   py::object step(
     const Array & position, const Array & velocity, double time, bool is_stamped, double now,
-    double simulated, const std::optional<Array> & added)
+    double simulated, const std::optional<Array> & added, double lag)
   {
     const std::size_t n = core_.joints();
     const bool has_command = core_.step(
       numbers_of(position, n, "position"), numbers_of(velocity, n, "velocity"), time, is_stamped,
-      {now, simulated}, added ? numbers_of(*added, n, "added effort") : nullptr);
+      {now, simulated}, added ? numbers_of(*added, n, "added effort") : nullptr, lag);
     return command(has_command);
   }
 
@@ -709,7 +709,7 @@ PYBIND11_MODULE(core_module, module)
   module.def("read_joint_state", &read_joint_state, py::arg("content"));
   using States = rd::JointStates;
   py::class_<States> states(module, "JointStates");
-  states.attr("TIME_CONSTANT") = States::kTimeConstant;
+  states.attr("TIME_CONSTANT") = rd::DifferencedVelocity::kTimeConstant;
   states.attr("LONGEST_STEP") = States::kLongestStep;
   states
     .def(
@@ -983,7 +983,10 @@ PYBIND11_MODULE(core_module, module)
     .def("react_to_contact", &Pipeline::react_to_contact)
     .def("continue_from", &Pipeline::continue_from)
     .def("sent", [](Pipeline & self, double now) { self.core().sent(now); })
-    .def("step", &Pipeline::step)
+    .def(
+      "step", &Pipeline::step, py::arg("position"), py::arg("velocity"), py::arg("time"),
+      py::arg("is_stamped"), py::arg("now"), py::arg("simulated"), py::arg("added"),
+      py::arg("lag") = 0.0)
     .def("watchdog", &Pipeline::watchdog)
     .def("update", &Pipeline::update)
     .def("stop_command", &Pipeline::stop_command)
@@ -1025,6 +1028,7 @@ PYBIND11_MODULE(core_module, module)
     .def_property_readonly("is_ready", [](Pipeline & self) { return self.core().is_ready(); })
     .def_property_readonly("is_slow", [](Pipeline & self) { return self.core().is_slow(); })
     .def_property_readonly("period", [](Pipeline & self) { return self.core().state().period; })
+    .def_property_readonly("lag", [](Pipeline & self) { return self.core().state().lag; })
     .def_property_readonly(
       "wrong_velocities",
       [](Pipeline & self) { return array_of(self.core().wrong_velocities()); })

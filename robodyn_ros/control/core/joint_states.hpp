@@ -151,14 +151,10 @@ inline Fault read_joint_state(std::string_view bytes, JointStateMessage & to)
 // kLongestDelayOfSource for the time of kLongestDelay; by more, or with that last one stale, the
 // clock was set back.
 //
-// A velocity that is missing or not finite is the filtered difference of positions. It is unknown
-// until samples of about two of the filter's time constants exist, again after a gap longer than
-// the timeout, and where the position changed while the stamp did not.
+// A velocity that is missing or not finite is a DifferencedVelocity.
 class JointStates
 {
 public:
-  // Low-pass of differences [s]: five samples at 1 kHz, a lag of 2 degrees at 1 Hz.
-  static constexpr double kTimeConstant = 0.005;
   static constexpr double kLongestStep = 1.0;  // s; a simulation without states stands still
   static constexpr std::size_t kMostStrangers = 7;
 
@@ -256,8 +252,16 @@ public:
   const std::vector<std::string> & names() const { return names_; }
   double timeout() const { return timeout_; }  // age from which on a joint is stale [s]
   const Vector & position() const { return position_; }
-  const Vector & velocity() const { return velocity_; }           // NaN: unknown
-  const Vector & effort() const { return effort_; }               // NaN: unknown
+  const Vector & velocity() const { return velocity_; }  // NaN: unknown
+  const Vector & effort() const { return effort_; }      // NaN: unknown
+  double lag() const  // the longest of a velocity that is differenced [s]
+  {
+    double longest = 0.0;
+    for (const Sample & sample : samples_) {
+      longest = std::max(longest, sample.differenced.lag());
+    }
+    return longest;
+  }
   const JointStateMessage & message() const { return message_; }  // the last one as bytes
   bool has_effort() const { return any(&Sample::has_effort); }    // any joint's sample
   bool is_stamped() const { return any(&Sample::is_stamped); }
@@ -303,9 +307,7 @@ private:
   // By how much a message may be late and come after a newer one [s]; by more where that newer one
   // has only just come: another source sends what is newer, and no clock was set back.
   static constexpr double kLongestDelay = 0.05, kLongestDelayOfSource = 0.15;
-  static constexpr double kShortestInterval = 0.0005;  // s, over which positions give a velocity
-  static constexpr double kKnown = 0.8;   // of the filter's weight; with less nothing is known
-  static constexpr double kBurst = 0.25;  // of the mean interval without stamps
+  static constexpr double kBurst = 0.25;           // of the mean interval without stamps
   static constexpr double kNewestInterval = 0.02;  // weight in it
 
   enum class Match { none, some, repeated };
@@ -317,9 +319,7 @@ private:
     double newest = kNaN;          // position
     bool has_come = false, is_refreshed = false, is_stamped = false, has_effort = false;
     bool is_unusable = false;  // the newest position
-    // Without velocities: the position that the next difference is from, its time, that of the
-    // last difference; the filter's sum and its weight.
-    double base = kNaN, based = -kInfinity, differenced = kNaN, total = 0.0, weight = 0.0;
+    DifferencedVelocity differenced;
   };
 
   bool any(bool Sample::*is) const
@@ -393,9 +393,12 @@ private:
       if (k == kNone || sample.is_unusable) { continue; }
       if (is_older && is_late(sample, time, is_stamped, received)) { continue; }
       const double velocity = has_velocity ? message.velocity[k] : kNaN;
-      velocity_[i] = std::isfinite(velocity)
-                     ? velocity
-                     : difference(i, sample.newest, time, is_stamped, interval);
+      if (std::isfinite(velocity)) {
+        velocity_[i] = velocity;
+        sample.differenced.take(sample.newest, velocity, time, is_stamped);
+      } else {
+        velocity_[i] = difference(i, time, is_stamped, interval);
+      }
       position_[i] = sample.newest;
       effort_[i] = has_effort ? message.effort[k] : kNaN;
       sample.has_effort = has_effort;
@@ -413,52 +416,18 @@ private:
     }
   }
 
-  // Return a joint's filtered velocity; NaN until the samples suffice for a difference. The
-  // interval becomes the shortest of those since the last samples [s].
-  double difference(
-    std::size_t i, double position, double time, bool is_stamped, double & interval)
+  // Return the velocity of a joint that came without one. The interval becomes the shortest of those
+  // since the last samples [s].
+  double difference(std::size_t i, double time, bool is_stamped, double & interval)
   {
-    Sample & last = samples_[i];
-    const double since = time - last.time;
-    const bool is_repeated = since == 0.0 && way(i, position_[i], position) != 0.0;
-    const bool is_comparable =
-      last.is_stamped == is_stamped && 0.0 <= since && since <= timeout_ && !is_repeated;
-    // Where another sample came between, one with a velocity, this begins with that.
-    if (last.time != last.differenced) {
-      const bool is_known = std::isfinite(velocity_[i]);
-      last.base = position_[i];
-      last.based = last.time;
-      last.total = is_known ? velocity_[i] : 0.0;
-      last.weight = is_known ? 1.0 : 0.0;
-    }
-    last.differenced = time;
-    const double elapsed = time - last.based, moved = way(i, last.base, position);
-    // Without a limit and in no time the product is not a number.
-    const double farthest = kPlausibleSpeedRatio * velocity_limits_[i] * elapsed;
-    const bool is_possible = std::fabs(moved) <= farthest + kPlausibleStep;
+    Sample & sample = samples_[i];
+    const double since = sample.differenced.since(time, is_stamped, timeout_);
+    if (since > 0.0) { interval = std::min(interval, since); }
     // Times of receipt are not times of measurement: what comes in a burst was held up.
     const bool is_burst = !is_stamped && since < kBurst * mean_interval_;
-    const bool is_due = is_comparable && elapsed >= kShortestInterval && is_possible && !is_burst;
-    if (is_due) {
-      const double gain = -std::expm1(-elapsed / kTimeConstant);
-      last.total += gain * (moved / elapsed - last.total);
-      last.weight += gain * (1.0 - last.weight);
-    }
-    if (is_comparable) {
-      interval = std::min(interval, since);
-    } else {
-      last.total = last.weight = 0.0;
-    }
-    if (is_due || is_burst || !is_comparable) {
-      last.base = position;
-      last.based = time;
-    }
-    return last.weight >= kKnown ? last.total / last.weight : kNaN;
-  }
-
-  double way(std::size_t i, double from, double to) const
-  {
-    return is_continuous_[i] != 0.0 ? wrapped(to - from) : to - from;
+    return sample.differenced.difference(
+      sample.newest, time, is_stamped, is_burst,
+      {timeout_, velocity_limits_[i], is_continuous_[i] != 0.0});
   }
 
   double timeout_;

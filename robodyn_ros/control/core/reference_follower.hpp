@@ -35,7 +35,7 @@ struct PipelineState
   bool is_stamped = false;  // whether that is a stamp, not the time of receipt
   double steady = 0.0;      // s
   double period = kNaN;     // s, mean between states; NaN before the third since enabling
-  double lag = 0.0;         // s, of velocities that had to be replaced
+  double lag = 0.0;         // s, of velocities that are taken from positions
   FaultBook faults;
   bool is_damping_off = false;  // since enabling, a reference or a cancellation
 

@@ -409,6 +409,91 @@ private:
   double last_return_ = -kInfinity, last_leave_ = -kInfinity;
 };
 
+// The velocity of one joint whose driver sends none: the filtered difference of its positions.
+//
+// It is unknown until samples of about two of the filter's time constants exist, again after a gap
+// longer than the timeout, and where the position changed while the stamp did not.
+class DifferencedVelocity
+{
+public:
+  // Low-pass of differences [s]: five samples at 1 kHz, a lag of 2 degrees at 1 Hz.
+  static constexpr double kTimeConstant = 0.005;
+
+  struct Rules
+  {
+    double timeout;         // s
+    double velocity_limit;  // rad/s or m/s; a position much further away gives no velocity
+    bool is_continuous;     // the position may jump by whole turns
+  };
+
+  // Take a sample that has a velocity.
+  void take(double position, double velocity, double time, bool is_stamped)
+  {
+    base_ = last_ = position;
+    based_ = time_ = time;
+    is_stamped_ = is_stamped;
+    total_ = velocity;
+    weight_ = 1.0;
+    is_in_use_ = false;
+  }
+
+  // Take a sample without one at a time [s], and return its velocity; NaN: not known yet. A sample
+  // of a burst came with others that were held up: its time is not that of its measurement.
+  double difference(
+    double position, double time, bool is_stamped, bool is_burst, const Rules & rules)
+  {
+    const auto way = [&rules](double from, double to) {
+      return rules.is_continuous ? wrapped(to - from) : to - from;
+    };
+    const double since = time - time_, elapsed = time - based_, moved = way(base_, position);
+    const bool is_repeated = since == 0.0 && way(last_, position) != 0.0;
+    const bool is_comparable =
+      is_stamped_ == is_stamped && 0.0 <= since && since <= rules.timeout && !is_repeated;
+    // Without a limit and in no time the product is not a number.
+    const double farthest = kPlausibleSpeedRatio * rules.velocity_limit * elapsed;
+    const bool is_possible = std::fabs(moved) <= farthest + kPlausibleStep;
+    const bool is_due = is_comparable && elapsed >= kShortestInterval && is_possible && !is_burst;
+    if (is_due) {
+      const double gain = -std::expm1(-elapsed / kTimeConstant);
+      total_ += gain * (moved / elapsed - total_);
+      weight_ += gain * (1.0 - weight_);
+      lag_ = elapsed * (1.0 / gain - 0.5);
+    } else if (!is_comparable) {
+      total_ = weight_ = 0.0;
+    }
+    if (is_due || is_burst || !is_comparable) {
+      base_ = position;
+      based_ = time;
+    }
+    last_ = position;
+    time_ = time;
+    is_stamped_ = is_stamped;
+    is_in_use_ = weight_ >= kKnown;
+    return is_in_use_ ? total_ / weight_ : kNaN;
+  }
+
+  // Since the last sample of the same kind that is not older than the timeout [s]; infinite: none.
+  double since(double time, bool is_stamped, double timeout) const
+  {
+    const double found = time - time_;
+    return is_stamped_ == is_stamped && 0.0 <= found && found <= timeout ? found : kInfinity;
+  }
+
+  // How much later than the position the velocity is [s]: half an interval of the difference, and
+  // the filter's delay. 0: the velocity is not of this.
+  double lag() const { return is_in_use_ ? lag_ : 0.0; }
+
+private:
+  static constexpr double kShortestInterval = 0.0005;  // s, over which positions give a velocity
+  static constexpr double kKnown = 0.8;  // of the filter's weight; with less nothing is known
+
+  double base_ = kNaN, based_ = -kInfinity;  // what the next difference is from
+  double last_ = kNaN, time_ = -kInfinity;   // the last sample
+  double total_ = 0.0, weight_ = 0.0;        // the filter's sum and its weight
+  double lag_ = 0.0;
+  bool is_stamped_ = false, is_in_use_ = false;
+};
+
 // Checks each joint's velocity against its positions.
 //
 // A driver's velocity may be filtered and late. So its integral over a time window is compared

@@ -91,7 +91,7 @@ LAWS = {
 
 
 @dataclass(frozen=True, eq=False)
-class Recording:
+class TrackedRun:
     """
     What the joints did in one run of the demonstration.
 
@@ -113,7 +113,7 @@ class Recording:
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
+class TrackingResults:
     """
     Everything that was recorded.
 
@@ -121,9 +121,9 @@ class Results:
     ----------
     robot : str
         What the plot calls the arm.
-    hold : Recording
+    hold : TrackedRun
         Gravity compensation alone.
-    tracking : dict of str to Recording
+    tracking : dict of str to TrackedRun
         The motion under each control law of ``LAWS``.
     """
 
@@ -131,8 +131,8 @@ class Results:
     joint_names: tuple[str, ...]
     prismatic: BoolArray
     motion: PointToPoint
-    hold: Recording
-    tracking: dict[str, Recording]
+    hold: TrackedRun
+    tracking: dict[str, TrackedRun]
 
 
 def run_demo(arm: Arm, output: Path, *, hold_time: float = 10.0) -> dict[str, Any]:
@@ -174,7 +174,7 @@ def run_demo(arm: Arm, output: Path, *, hold_time: float = 10.0) -> dict[str, An
     motion_time = _LEAD_TIME + motion.duration
     with progress(console, hold_time + len(LAWS) * motion_time) as show:
 
-        def recorded(name: str, label: str, begin: float, **options: Any) -> Recording:
+        def recorded(name: str, label: str, begin: float, **options: Any) -> TrackedRun:
             show(begin, label)
             with Run(name, logs, lambda time: show(begin + time, label)) as run:
                 return _recorded(run, arm, motion, limits, **options)
@@ -184,7 +184,7 @@ def run_demo(arm: Arm, output: Path, *, hold_time: float = 10.0) -> dict[str, An
             name: recorded(name, f'motion: {law.label}', hold_time + k * motion_time, law=law)
             for k, (name, law) in enumerate(LAWS.items())
         }
-    results = Results(
+    results = TrackingResults(
         robot=arm.urdf.stem,
         joint_names=tuple(model.joint_names),
         prismatic=np.asarray(model.dh.prismatic),
@@ -208,7 +208,7 @@ def _recorded(
     *,
     hold_time: float = 0.0,
     law: Law | None = None,
-) -> Recording:
+) -> TrackedRun:
     """
     Let both nodes hold the arm or track the motion, and return what the arm did.
 
@@ -306,13 +306,13 @@ class _Recorder(Observer):
         references = np.array([reference for _, reference in kept])
         return times, references.reshape(-1, len(motion.start))
 
-    def recording(self, start: float, duration: float) -> Recording:
+    def recording(self, start: float, duration: float) -> TrackedRun:
         """Return the states from the start on, for the given duration [s]."""
         half = 0.5 * self.time_step
         times, index = np.unique(np.array(self._times), return_index=True)
         kept = (times >= start - half) & (times <= start + duration + half)
         steps_after = self.counts['steps'] - self.steps_by(start + duration)  # each with a command
-        return Recording(
+        return TrackedRun(
             time=times[kept] - start,
             position=np.array(self._positions)[index[kept]],
             commands=self.counts['commands'] - steps_after,
@@ -332,7 +332,7 @@ class _Recorder(Observer):
             self.refusal = values['last_rejection']
 
 
-def tracking_error(results: Results, law: str) -> FloatArray:
+def tracking_error(results: TrackingResults, law: str) -> FloatArray:
     """Return desired minus measured position (N, n) [rad or m] over the motion."""
     recording = results.tracking[law]
     return results.motion.position(recording.time) - recording.position
@@ -343,7 +343,7 @@ def peak(error: FloatArray) -> float | None:
     return float(np.max(np.abs(error))) if error.size else None
 
 
-def moved_joints(results: Results, law: str) -> BoolArray:
+def moved_joints(results: TrackingResults, law: str) -> BoolArray:
     """
     Return which joints, shape (n,), made a fraction of the displacement asked of them.
 
@@ -353,7 +353,7 @@ def moved_joints(results: Results, law: str) -> BoolArray:
     return np.ptp(results.tracking[law].position, axis=0) >= _SMALLEST_FRACTION * displacement
 
 
-def summary(results: Results) -> dict[str, Any]:
+def summary(results: TrackingResults) -> dict[str, Any]:
     """
     Return the numbers of the run, for ``summary.json``.
 
@@ -377,7 +377,7 @@ def summary(results: Results) -> dict[str, Any]:
     return numbers
 
 
-def tables(results: Results) -> list[Table]:
+def tables(results: TrackingResults) -> list[Table]:
     """Return the results as tables for the terminal, one for each unit."""
     numbers = summary(results)
     made = []
@@ -408,7 +408,7 @@ def tables(results: Results) -> list[Table]:
     return made
 
 
-def save_plot(results: Results, path: Path) -> None:
+def save_plot(results: TrackingResults, path: Path) -> None:
     """Draw the motion of one joint and the errors of all, and save them as a PNG."""
     unit, joints = 'rad', ~results.prismatic
     if not joints.any():
@@ -433,7 +433,7 @@ def save_plot(results: Results, path: Path) -> None:
     save_picture(draw, path, 12, 6.75, dpi=160, area=(0.03, 0.03, 0.94, 0.77))
 
 
-def _headline(results: Results, unit: str) -> str:
+def _headline(results: TrackingResults, unit: str) -> str:
     numbers = summary(results)
     by_gravity, by_all = (
         numbers[f'tracking_rms_{law}_{unit}'] for law in ('pd_gravity', 'computed_torque')
@@ -460,7 +460,7 @@ def _plain(value: float, digits: int = 3) -> str:
     return str(np.format_float_positional(float(f'{value:.{digits}g}'), trim='-'))
 
 
-def _draw_motion(axes: Any, results: Results, joint: int) -> None:
+def _draw_motion(axes: Any, results: TrackingResults, joint: int) -> None:
     """Draw what one joint was asked to do and what it did."""
     scale, unit = (1e3, 'mm') if results.prismatic[joint] else (180 / np.pi, '°')
     for name, law in LAWS.items():
@@ -481,7 +481,7 @@ def _draw_motion(axes: Any, results: Results, joint: int) -> None:
     _style(axes, f'Position: {drawable(results.joint_names[joint])} [{unit}]')
 
 
-def _draw_errors(axes: Any, results: Results, joints: BoolArray, unit: str) -> None:
+def _draw_errors(axes: Any, results: TrackingResults, joints: BoolArray, unit: str) -> None:
     """Draw the joints' RMS error over time, and say what it is over all of it."""
     shown = 'mrad' if unit == 'rad' else 'mm'
     errors = {name: 1e3 * tracking_error(results, name)[:, joints] for name in LAWS}

@@ -265,7 +265,7 @@ class ControlCycle:
     @property
     def no_joint_state(self) -> str:
         """A message that no joint state has come, and where there may be some."""
-        return self._states.unheard
+        return self._states.no_publisher_hint
 
     @property
     def contradiction(self) -> str:
@@ -453,7 +453,7 @@ class ControlCycle:
             self._stamp.sec, self._stamp.nanosec = joint_states.stamp
             self.counts.count(command, self._publish(command, now))
             if self.contacts.is_active:
-                self.contacts.update(state, acting, self._stamp)
+                self.contacts.update(command.state, acting, self._stamp)
             if self.tip.is_heard:
                 self.tip.publish(command, self._stamp)
             if self.counts.cycles == 1:
@@ -586,7 +586,7 @@ class ControlCycle:
         try:
             message = TrajectoryMessage.from_bytes(content, self.stack.model.n)
             stamp = message.stamp
-            if message.times:
+            if message.rows.times:
                 self._check_controller()
                 pipeline.follow(message.trajectory(self._start(message.stamp)))
                 if self.long_wait:

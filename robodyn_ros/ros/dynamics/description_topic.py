@@ -3,12 +3,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from rclpy.node import Node
 from std_msgs.msg import String
 
 from robodyn_ros.description.source import LARGEST_SOURCE
-from robodyn_ros.errors import MalformedData, Phrase, UnreadableSource
+from robodyn_ros.errors import MalformedData, Phrase, RobodynError, UnreadableSource
 from robodyn_ros.ros import graph
+from robodyn_ros.ros.parameter_overrides import in_parameters
+from robodyn_ros.ros.qos import LATCHED
 from robodyn_ros.ros.rclpy_workarounds import message_of
 
 LARGEST_MESSAGE = LARGEST_SOURCE + 64
@@ -24,6 +28,39 @@ def late_description(node: Node) -> str:
         f'; {", ".join(names)} publishes {topic} with durability volatile, which is not received; '
         'allowed: transient local'
     )
+
+
+def take_description(
+    node: Node, take: Callable[[str], None], refuse: Callable[[str], None] | None = None
+) -> None:
+    """
+    Have a node take the first robot of the topic ``robot_description`` that it can.
+
+    Parameters
+    ----------
+    node : Node
+    take : callable
+        Takes the URDF's text; raises RobodynError where it cannot.
+    refuse : callable, optional
+        Takes why it could not; not given: the log does.
+    """
+    topic, is_taken = DescriptionTopic(), False
+
+    def receive(content: bytes) -> None:
+        nonlocal is_taken
+        if not topic.receive(content):
+            return
+        if is_taken:
+            node.get_logger().warning('robot_description was replaced: ignored')
+            return
+        try:
+            take(topic.text() or '')
+            is_taken = True
+        except RobodynError as error:
+            (refuse or node.get_logger().error)(f'robot_description: {in_parameters(error)}')
+
+    node.create_subscription(String, 'robot_description', receive, LATCHED, raw=True)
+    node.get_logger().info('waiting for the topic robot_description')
 
 
 class DescriptionTopic:

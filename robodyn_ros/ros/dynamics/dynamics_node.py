@@ -33,6 +33,7 @@ from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.settings import (
     PARAMETERS,
+    ArmSettings,
     ControlSettings,
     arm_settings,
     check_live,
@@ -47,7 +48,7 @@ from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic, late_de
 from robodyn_ros.ros.dynamics.diagnostics import model_status, process_status, torque_status
 from robodyn_ros.ros.joint_states import elapsed_time
 from robodyn_ros.ros.parameter_overrides import check_name, declare, in_parameters, values
-from robodyn_ros.ros.plain_text import PlainlySpoken, plain
+from robodyn_ros.ros.plain_text import PlainLoggerMixin, plain
 from robodyn_ros.ros.qos import LATCHED, RELIABLE
 from robodyn_ros.ros.rclpy_workarounds import (
     BoundedParameterService,
@@ -61,7 +62,7 @@ from robodyn_ros.ros.services.service_process import CHANGE_PERIOD, SERVICES, Se
 from robodyn_ros.ros.shared_memory import Names, SharedMemory
 from robodyn_ros.ros.signals import StopSignal
 from robodyn_ros.ros.spinning import run_until_signal
-from robodyn_ros.ros.trajectory_message import AtOnce
+from robodyn_ros.ros.trajectory_message import RateLimiter
 from robodyn_ros.ros.watchdog import WatchdogProcess
 
 DIAGNOSTICS_PERIOD = 1.0  # [s]
@@ -80,7 +81,7 @@ SUCCESS = TransitionCallbackReturn.SUCCESS
 FAILURE = TransitionCallbackReturn.FAILURE
 
 
-class DynamicsNode(PlainlySpoken, LifecycleNode):
+class DynamicsNode(PlainLoggerMixin, LifecycleNode):
     """
     Computes torques from joint states, in the modes and within the limits of its parameters.
 
@@ -120,6 +121,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         reject_invalid_transitions(self)
         self._cycle: ControlCycle | None = None  # from configure to clean-up
         self._settings: ControlSettings | None = None  # the parameters, as the cycle has them
+        self._next_settings: tuple[ControlSettings, ArmSettings]  # that were checked last
         self._robot: callbacks.Robot | None = None  # what services are answered about
         self._description = DescriptionTopic()
         self._refusal = ''  # of the last transition
@@ -127,7 +129,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         self._has_told_end = False  # of the services
         # Why a trajectory was not followed, and in which condition, for as long as that lasts.
         self._not_followed: tuple[str, tuple[Any, ...]] = ('', ())
-        self._at_once = AtOnce()
+        self._at_once = RateLimiter()
         name = self.get_fully_qualified_name()
         self._ignored_files = command_line.ignored_files(args, name)
 
@@ -359,7 +361,7 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
             parameters = checked(given)
             if self._cycle is not None:
                 check_live(change.name for change in changes)
-                arm_settings(self._model, parameters)
+                self._next_settings = parameters, arm_settings(self._model, parameters)
                 self._cycle.stack.monitor.check(parameters)
         except RobodynError as error:
             return SetParametersResult(successful=False, reason=plain(str(error)))
@@ -369,8 +371,8 @@ class DynamicsNode(PlainlySpoken, LifecycleNode):
         names = {change.name for change in changes} & {p.name for p in PARAMETERS}
         if self._cycle is None or not names:
             return
-        self._settings = self._checked_parameters()
-        control_stack.apply_settings(self._cycle.stack, self._settings)
+        self._settings, settings = self._next_settings
+        control_stack.apply_settings(self._cycle.stack, settings)
         self._cycle.contacts.action = self._settings.on_contact
 
     def _checked_parameters(self) -> ControlSettings:

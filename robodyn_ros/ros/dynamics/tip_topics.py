@@ -18,7 +18,7 @@ from robodyn_ros.control.control_stack import ControlStack
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.control.tip_target import MOST_POSES, RejectedTarget, TipPose
 from robodyn_ros.errors import MalformedData, Phrase, RejectedTrajectory
-from robodyn_ros.ros import cdr, conversions
+from robodyn_ros.ros import conversions
 from robodyn_ros.ros.joint_states import WARNING_PERIOD
 from robodyn_ros.ros.qos import RELIABLE
 from robodyn_ros.ros.rclpy_workarounds import message_of
@@ -213,7 +213,7 @@ class TipTopics:
             there, turn = point.transforms[0].translation, point.transforms[0].rotation
             xyzw = turn.x, turn.y, turn.z, turn.w
             poses.append(TipPose.checked((there.x, there.y, there.z), xyzw, f'target pose {i}'))
-            times.append(cdr.seconds(point.time_from_start.sec, point.time_from_start.nanosec))
+            times.append(conversions.seconds(point.time_from_start))
         stamp = conversions.seconds(message.header.stamp)
         self._stack.pipeline.follow_poses(
             times, poses, start=self._start(stamp), is_relative=is_relative

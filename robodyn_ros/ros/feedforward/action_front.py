@@ -27,6 +27,7 @@ from rclpy.node import Node
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros.errors import RobodynError
+from robodyn_ros.ros.conversions import seconds
 
 LOOKING_PERIOD = 0.5  # for whether the controller is still there [s]
 
@@ -334,8 +335,7 @@ def _ended_elsewhere(handle: Any) -> Any:
 
 
 def _times(message: JointTrajectory) -> np.ndarray:
-    times = [point.time_from_start for point in message.points]
-    return np.array([time.sec + 1e-9 * time.nanosec for time in times])
+    return np.array([seconds(point.time_from_start) for point in message.points])
 
 
 def given_indices(given: np.ndarray, filled: np.ndarray) -> list[int]:

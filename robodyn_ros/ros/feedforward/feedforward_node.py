@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,29 +25,28 @@ from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from rclpy.clock import Clock, ClockType
 from rclpy.node import Node
 from sensor_msgs.msg import JointState
-from std_msgs.msg import String
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_interfaces.srv import GetPayload, SetGravity, SetPayload
 from robodyn_ros.control.feedforward_efforts import FeedforwardTrajectory, TrajectoryFeedforward
 from robodyn_ros.control.settings import checked
 from robodyn_ros.control.trajectory import Trajectory
-from robodyn_ros.errors import MalformedData, Phrase, RejectedTrajectory, RobodynError
+from robodyn_ros.errors import MalformedData, Phrase, RejectedTrajectory
 from robodyn_ros.motions.trajectory_yaml import TrajectoryRows
-from robodyn_ros.ros import command_line, conversions
+from robodyn_ros.ros import conversions
 from robodyn_ros.ros.controller_activity import UNKNOWN, ControllerActivity
 from robodyn_ros.ros.conversions import trajectory_message
-from robodyn_ros.ros.dynamics.description_topic import DescriptionTopic, late_description
+from robodyn_ros.ros.dynamics.description_topic import late_description, take_description
 from robodyn_ros.ros.feedforward import action_front
 from robodyn_ros.ros.joint_states import NO_CLOCK, elapsed_time, ros_time, take_in
-from robodyn_ros.ros.parameter_overrides import check_name, declared_values, in_parameters
-from robodyn_ros.ros.plain_text import PlainlySpoken
-from robodyn_ros.ros.qos import LATCHED, RELIABLE, SENSOR
+from robodyn_ros.ros.parameter_overrides import check_name, declared_values
+from robodyn_ros.ros.plain_text import PlainLoggerMixin
+from robodyn_ros.ros.qos import RELIABLE, SENSOR
 from robodyn_ros.ros.rclpy_workarounds import message_of
 from robodyn_ros.ros.services import callbacks
-from robodyn_ros.ros.spinning import run_until_signal
+from robodyn_ros.ros.spinning import run_from_command_line
 from robodyn_ros.ros.trajectory_message import (
-    AtOnce,
+    RateLimiter,
     Rejections,
     TrajectoryMessage,
     largest_size,
@@ -65,7 +65,7 @@ NAME = 'feedforward'
 PARAMETERS = parameters_of(NAME)
 
 
-class FeedforwardNode(PlainlySpoken, Node):
+class FeedforwardNode(PlainLoggerMixin, Node):
     """
     Adds feedforward efforts to trajectories, and forwards them.
 
@@ -82,8 +82,7 @@ class FeedforwardNode(PlainlySpoken, Node):
         self._settings = checked({p.name: given[p.name] for p in PARAMETERS if p.file != NAME})
         self._servo = {name: given[name] for name in ('servo_gains', 'largest_offset')}
         self._filler: TrajectoryFeedforward | None = None
-        self._description = DescriptionTopic()
-        self._rejections, self._at_once = Rejections(), AtOnce()
+        self._rejections, self._at_once = Rejections(), RateLimiter()
         self._is_refused = False  # the last trajectory
         self._waiting: JointTrajectory | None = None  # the last of the topic, if it has a start
         controller = given['controller']
@@ -105,9 +104,9 @@ class FeedforwardNode(PlainlySpoken, Node):
         self._diagnostics = self.create_publisher(DiagnosticArray, '/diagnostics', RELIABLE)
         steady = Clock(clock_type=ClockType.STEADY_TIME)
         self.create_timer(DIAGNOSTICS_PERIOD, self._on_timer, clock=steady)
-        self.create_service(SetPayload, '~/set_payload', self._on_set_payload)
+        self.create_service(SetPayload, '~/set_payload', self._changing(callbacks.set_payload))
         self.create_service(GetPayload, '~/get_payload', self._on_get_payload)
-        self.create_service(SetGravity, '~/set_gravity', self._on_set_gravity)
+        self.create_service(SetGravity, '~/set_gravity', self._changing(callbacks.set_gravity))
         self._front: action_front.ActionFront | None = None
         if action_front.is_available():
             self._front = action_front.ActionFront(
@@ -120,10 +119,7 @@ class FeedforwardNode(PlainlySpoken, Node):
         if self._settings.urdf_file:
             self._take_robot(None)
         else:
-            self.create_subscription(
-                String, 'robot_description', self._on_robot_description, LATCHED, raw=True
-            )
-            self.get_logger().info('waiting for the topic robot_description')
+            take_description(self, self._take_robot)
 
     def destroy_node(self) -> None:
         """Close the action, then everything else."""
@@ -247,17 +243,6 @@ class FeedforwardNode(PlainlySpoken, Node):
 
     # --- what comes in -------------------------------------------------------------------------
 
-    def _on_robot_description(self, content: bytes) -> None:
-        if not self._description.receive(content):
-            return
-        if self._filler is not None:
-            self.get_logger().warning('robot_description was replaced: ignored')
-            return
-        try:
-            self._take_robot(self._description.text())
-        except RobodynError as error:
-            self.get_logger().error(f'robot_description: {in_parameters(error)}')
-
     def _on_joint_state(self, content: bytes) -> None:
         if self._filler is None:
             return
@@ -301,9 +286,8 @@ class FeedforwardNode(PlainlySpoken, Node):
         status = conversions.diagnostic_status(
             f'{name}: trajectories', name, level, message, self._rejections.facts
         )
-        array = DiagnosticArray(status=[status])
-        array.header.stamp = self.get_clock().now().to_msg()
-        self._diagnostics.publish(array)
+        now = self.get_clock().now().to_msg()
+        self._diagnostics.publish(conversions.diagnostics(now, status))
 
     def _verdict(self) -> tuple[bytes, str]:
         if self._is_refused:
@@ -323,19 +307,16 @@ class FeedforwardNode(PlainlySpoken, Node):
 
     # --- what the arm carries ------------------------------------------------------------------
 
-    def _on_set_payload(self, request: Any, response: Any) -> Any:
-        filler = self._filler
-        change = filler.change if filler else None
-        answer = callbacks.set_payload(self._callbacks_robot(), request, response, change)
-        self._send_waiting()
-        return answer
+    def _changing(self, service: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+        """Return a service that changes the load."""
 
-    def _on_set_gravity(self, request: Any, response: Any) -> Any:
-        filler = self._filler
-        change = filler.change if filler else None
-        answer = callbacks.set_gravity(self._callbacks_robot(), request, response, change)
-        self._send_waiting()
-        return answer
+        def respond(request: Any, response: Any) -> Any:
+            change = self._filler.change if self._filler else None
+            answer = service(self._callbacks_robot(), request, response, change)
+            self._send_waiting()
+            return answer
+
+        return respond
 
     def _send_waiting(self) -> None:
         """Send a trajectory again that has not begun, under the load that now applies."""
@@ -382,10 +363,7 @@ def _filled_message(
 
 def main(args: list[str] | None = None) -> int:
     """Run the node until a signal ends it with code 0; 1 where it cannot begin."""
-    code = command_line.exit_code(args, NAME, ABOUT, PARAMETERS)
-    if code is not None:
-        return code
-    return run_until_signal(NAME, FeedforwardNode, args)
+    return run_from_command_line(NAME, ABOUT, PARAMETERS, FeedforwardNode, args)
 
 
 if __name__ == '__main__':

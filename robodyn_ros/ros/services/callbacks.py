@@ -116,7 +116,7 @@ def responding(service: Callable[..., str | None]) -> Callable[..., Any]:
 def get_dh_parameters(
     robot: Robot, request: GetDHParameters.Request, response: GetDHParameters.Response
 ) -> None:
-    """Give the DH table in the requested convention."""
+    """Fill in the DH table in the requested convention."""
     dh = robot.arm.dh
     tables = {'': lambda: dh, 'modified': lambda: dh, 'standard': dh.standard}
     if request.convention not in tables:
@@ -133,7 +133,7 @@ def get_dh_parameters(
 def get_minimal_parameters(
     robot: Robot, request: GetMinimalParameters.Request, response: GetMinimalParameters.Response
 ) -> None:
-    """Give the base (minimal) parameters of the arm under its load."""
+    """Fill in the base (minimal) parameters of the arm under its load."""
     minimal = robot.minimal_parameters
     deviation = robot.parameter_deviation
     if deviation is None or len(deviation) != len(minimal.expressions):
@@ -156,7 +156,7 @@ def get_mass_matrix(
     response: GetMassMatrix.Response,
     measured: Cycle | None,
 ) -> None:
-    """Give M(q) at the given position or at the measured one."""
+    """Fill in M(q) at the given position or at the measured one."""
     position = _position(robot, request.position, measured)
     response.mass_matrix = conversions.matrix(robot.functions.mass_matrix(position))
 
@@ -168,7 +168,7 @@ def get_dynamics_terms(
     response: GetDynamicsTerms.Response,
     measured: Cycle | None,
 ) -> None:
-    """Give M, C qd, g and friction at one state."""
+    """Fill in M, C qd, g and friction at one state."""
     q, qd = _state(robot, request, measured)
     of_arm = robot.functions
     gravity = of_arm.gravity_torque(q)
@@ -189,7 +189,7 @@ def compute_inverse_dynamics(
     response: ComputeInverseDynamics.Response,
     measured: Cycle | None,
 ) -> None:
-    """Give the torques for an acceleration and a wrench at the tip."""
+    """Fill in the torques for an acceleration and a wrench at the tip."""
     q, qd = _state(robot, request, measured)
     qdd = _each_joint(robot, 'request acceleration', request.acceleration, np.zeros(robot.arm.n))
     wrench = conversions.wrench(request.tip_wrench)
@@ -206,7 +206,7 @@ def compute_forward_dynamics(
     response: ComputeForwardDynamics.Response,
     measured: Cycle | None,
 ) -> None:
-    """Give the accelerations that torques cause."""
+    """Fill in the accelerations that torques cause."""
     q, qd = _state(robot, request, measured)
     effort = _each_joint(robot, 'request effort', request.effort)
     response.acceleration = conversions.floats(robot.functions.forward_dynamics(q, qd, effort))
@@ -217,7 +217,7 @@ def compute_forward_dynamics(
 
 @responding
 def get_payload(robot: Robot, request: GetPayload.Request, response: GetPayload.Response) -> str:
-    """Give the payloads."""
+    """Fill in the payloads."""
     load = robot.load
     response.payloads = [conversions.payload_message(payload) for payload in load.payloads]
     response.payload_mass = load.payload_mass

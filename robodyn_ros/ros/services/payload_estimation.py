@@ -30,7 +30,7 @@ _METHODS = ('motion', 'poses')
 _RATE = 250.0  # that quicker samples are averaged to [Hz]: what is estimated lies under 10 Hz
 
 
-class Motion(NamedTuple):
+class MeasuredSamples(NamedTuple):
     """
     Samples of n joints at K times.
 
@@ -51,7 +51,7 @@ class Motion(NamedTuple):
     effort: np.ndarray
 
 
-def last_motion(cycles: Cycles, duration: float) -> Motion | None:
+def last_motion(cycles: Cycles, duration: float) -> MeasuredSamples | None:
     """Return the states with efforts that are older than the newest by a time [s] at the most."""
     found = cycles.states()
     if found is None:
@@ -64,7 +64,7 @@ def last_motion(cycles: Cycles, duration: float) -> Motion | None:
     rows = np.column_stack([found.time, found.position, found.velocity, found.effort])
     rows = _averaged(rows[has_effort & (age >= 0.0) & (age <= duration)])
     position, velocity, effort = np.split(rows[:, 1:], 3, axis=1)
-    return Motion(rows[:, 0], float(found.received[newest]), position, velocity, effort)
+    return MeasuredSamples(rows[:, 0], float(found.received[newest]), position, velocity, effort)
 
 
 def _averaged(rows: np.ndarray) -> np.ndarray:
@@ -88,7 +88,7 @@ class MeasuredMotion:
     """
 
     def __init__(self, cycles: Cycles) -> None:
-        self.poses: list[Motion] = []
+        self.poses: list[MeasuredSamples] = []
         self._cycles = cycles
         self._configured = 0.0
 
@@ -98,7 +98,7 @@ class MeasuredMotion:
             self._configured = robot.configured
             self.poses.clear()
 
-    def last(self, robot: Robot, duration: float) -> Motion:
+    def last(self, robot: Robot, duration: float) -> MeasuredSamples:
         """
         Return the last seconds.
 
@@ -205,7 +205,7 @@ def estimate_payload(
 
 def _motions(
     robot: Robot, request: EstimatePayload.Request, measured: MeasuredMotion
-) -> list[Motion]:
+) -> list[MeasuredSamples]:
     """Return the data of the estimate."""
     method = request.method or 'motion'
     if method not in _METHODS:

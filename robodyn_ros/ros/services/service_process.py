@@ -44,7 +44,7 @@ from robodyn_ros.model import Payload
 from robodyn_ros.ros import qos
 from robodyn_ros.ros.child_process import ChildProcess
 from robodyn_ros.ros.services import callbacks, payload_estimation
-from robodyn_ros.ros.shared_memory import Change, Names, Outcome, SharedMemory
+from robodyn_ros.ros.shared_memory import Change, ChangeOutcome, Names, SharedMemory
 from robodyn_ros.ros.signals import leave_stop_signals_to_the_node
 
 MODEL_SERVICES: dict[str, tuple[Any, Callable[..., Any]]] = {
@@ -62,7 +62,10 @@ CHANGE_SERVICES: dict[str, tuple[Any, Callable[..., Any]]] = {
     'set_payload': (SetPayload, callbacks.set_payload),
     'set_gravity': (SetGravity, callbacks.set_gravity),
 }
-SERVICES = (*MODEL_SERVICES, *STATE_SERVICES, *CHANGE_SERVICES, 'estimate_payload')
+MOTION_SERVICES: dict[str, tuple[Any, Callable[..., Any]]] = {
+    'estimate_payload': (EstimatePayload, payload_estimation.estimate_payload),
+}
+SERVICES = (*MODEL_SERVICES, *STATE_SERVICES, *CHANGE_SERVICES, *MOTION_SERVICES)
 
 NICENESS = 10  # leaves the processor to the process that commands
 CLOSING_TIME = 2  # that closing may take before the process is ended [s]
@@ -123,9 +126,9 @@ class ServiceProcess:
         if time.monotonic() > change.deadline:
             return  # the client has been answered: no response in time
         try:
-            outcome = Outcome(change.number, apply(change.what))
+            outcome = ChangeOutcome(change.number, apply(change.what))
         except RobodynError as error:
-            outcome = Outcome(change.number, None, error)
+            outcome = ChangeOutcome(change.number, None, error)
         self._shared.outcome.set(outcome)
 
     def close(self) -> None:
@@ -157,40 +160,31 @@ class ServiceNode(Node):
             enable_rosout=False,
         )
         self._shared = shared
-        self._measured = payload_estimation.MeasuredMotion(shared.cycles)
+        measured = payload_estimation.MeasuredMotion(shared.cycles)
         self._changes = 0
-        for table, respond in (
-            (MODEL_SERVICES, self._respond),
-            (STATE_SERVICES, self._respond_at_state),
-            (CHANGE_SERVICES, self._respond_to_change),
-            (
-                {'estimate_payload': (EstimatePayload, payload_estimation.estimate_payload)},
-                self._respond_from_motion,
-            ),
+        for table, more in (
+            (MODEL_SERVICES, lambda: ()),
+            (STATE_SERVICES, lambda: (shared.cycles.last(),)),
+            (CHANGE_SERVICES, lambda: (self._change,)),
+            (MOTION_SERVICES, lambda: (measured, self._change)),
         ):
             for name, (kind, callback) in table.items():
                 self.create_service(
                     kind,
                     names.services[name],
-                    partial(respond, callback),
+                    partial(self._respond, callback, more),
                     # The usual depth of ten would drop what fifty clients ask at once.
                     qos_profile=qos.SERVICES,
                 )
 
-    def _respond(self, callback: Callable[..., Any], request: Any, response: Any) -> Any:
-        return callback(self._shared.robot.value, request, response)
-
-    def _respond_at_state(self, callback: Callable[..., Any], request: Any, response: Any) -> Any:
-        return callback(self._shared.robot.value, request, response, self._shared.cycles.last())
-
-    def _respond_to_change(self, callback: Callable[..., Any], request: Any, response: Any) -> Any:
-        return callback(self._shared.robot.value, request, response, self._change)
-
-    def _respond_from_motion(
-        self, callback: Callable[..., Any], request: Any, response: Any
+    def _respond(
+        self,
+        callback: Callable[..., Any],
+        more: Callable[[], tuple[Any, ...]],
+        request: Any,
+        response: Any,
     ) -> Any:
-        robot = self._shared.robot.value
-        return callback(robot, request, response, self._measured, self._change)
+        return callback(self._shared.robot.value, request, response, *more())
 
     def _change(self, what: Payload | GravityChange) -> Load:
         """Let the node apply a change, and return the load after it."""
@@ -198,7 +192,7 @@ class ServiceNode(Node):
         deadline = time.monotonic() + CHANGE_TIMEOUT
         self._shared.change.set(Change(self._changes, deadline, what))
         while time.monotonic() < deadline + OUTCOME_TIMEOUT:
-            outcome: Outcome | None = self._shared.outcome.value
+            outcome: ChangeOutcome | None = self._shared.outcome.value
             if outcome is not None and outcome.number == self._changes:
                 if outcome.load is None:
                     raise outcome.refusal or NotReady('the load', Phrase('unknown'), 'a known one')
@@ -212,7 +206,7 @@ def run(shared: SharedMemory, args: Sequence[str] | None, parent: int) -> None:
     """Offer the services until the other process ends; this is all that the process does."""
     leave_stop_signals_to_the_node()
     signal.signal(signal.SIGALRM, signal.SIG_DFL)  # it limits the process's life
-    _yield_to_others()
+    _lower_priority()
 
     def is_wanted() -> bool:
         return os.getppid() == parent and not shared.is_closing
@@ -234,7 +228,7 @@ def run(shared: SharedMemory, args: Sequence[str] | None, parent: int) -> None:
     rclpy.shutdown()
 
 
-def _yield_to_others() -> None:
+def _lower_priority() -> None:
     """Give up an inherited real-time priority, and lower the priority."""
     with suppress(AttributeError, OSError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))

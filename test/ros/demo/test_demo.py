@@ -20,8 +20,8 @@ from robodyn_ros.errors import Overload, RobodynError
 from robodyn_ros.motions.point_to_point import suitable_motion
 from robodyn_ros.ros.demo.tracking import (
     LAWS,
-    Recording,
-    Results,
+    TrackedRun,
+    TrackingResults,
     moved_joints,
     save_plot,
     summary,
@@ -51,14 +51,14 @@ def made_up_results(prismatic=(False, True)):
     time = np.linspace(0.0, motion.duration, 200)
     still = np.tile(motion.start, (200, 1))
     still[-1, 0] += 0.002
-    return Results(
+    return TrackingResults(
         robot='lift',
         joint_names=model.joint_names,
         prismatic=np.array(prismatic),
         motion=motion,
-        hold=Recording(time, still, commands=200, missed_cycles=1),
+        hold=TrackedRun(time, still, commands=200, missed_cycles=1),
         tracking={
-            law: Recording(time, motion.position(time) - error, commands=10, missed_cycles=0)
+            law: TrackedRun(time, motion.position(time) - error, commands=10, missed_cycles=0)
             for law, error in zip(LAWS, (0.1, 0.01, 0.001))
         },
     )

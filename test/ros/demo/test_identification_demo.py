@@ -14,8 +14,13 @@ from robodyn_ros import RobotModel, gravity_torque
 from robodyn_ros.identification import Identification, Recording
 from robodyn_ros.identification.exciting_motion import search
 from robodyn_ros.motions import MotionSamples
-from robodyn_ros.ros.demo import identification, runner
-from robodyn_ros.ros.demo.identification import LeastSquares, gravity_error, impossible_bodies
+from robodyn_ros.ros.demo import identification_loop, runner
+from robodyn_ros.ros.demo.identification_loop import (
+    LeastSquares,
+    RecordedMotion,
+    gravity_error,
+    impossible_bodies,
+)
 from robodyn_ros.ros.demo.runner import Arm
 from robodyn_ros.simulation.sampled_arm import random_poses, sampled_arm
 
@@ -75,33 +80,32 @@ def recorded(true, motion):
 def test_the_loop_identifies_by_one_motion_and_is_judged_by_another(tmp_path, monkeypatch):
     """The loop without nodes: what they would record is computed."""
     monkeypatch.setattr(search, '_STARTS', 1)
-    monkeypatch.setattr(identification, 'DURATION', 10.0)
-    monkeypatch.setattr(identification, 'NEW_DURATION', 5.0)
+    monkeypatch.setattr(identification_loop, 'DURATION', 10.0)
+    monkeypatch.setattr(identification_loop, 'NEW_DURATION', 5.0)
     runs, bar = [], []
 
     def run(rig, name, motion, advance, identified=None):
         found = identified and Identification.load(identified)
         runs.append((name, rig.simulated.urdf.name, found))
-        rig.starts[name] = 0.0
         advance(0.75)
         true = sampled_arm(RobotModel.from_urdf(rig.arm.urdf), rig.seed)
         limits = np.array(rig.commanding['effort_limits'])
         assert (limits > motion.use[0].effort).all()
         made = recorded(true, motion.trajectory)
         error = 1e-3 if identified else 1e-2
-        return replace(made, position=made.position + error)
+        return RecordedMotion(motion, replace(made, position=made.position + error), 0.0)
 
     def update(progress, task, *, completed, description):
         bar.append(completed)
 
-    monkeypatch.setattr(identification._Rig, 'recorded', run)
+    monkeypatch.setattr(identification_loop._Rig, 'recorded', run)
     monkeypatch.setattr(runner.Progress, 'update', update)
     limit = '<limit lower="-2" upper="2" velocity="2" effort="0"/>'
     urdf = two_link_urdf().replace('type="continuous">', f'type="revolute">{limit}')
     (tmp_path / 'arm.urdf').write_text(urdf.replace('xyz="0 0 1"', 'xyz="0 1 0"'))
     arm = Arm(tmp_path / 'arm.urdf', '', '')
     with examined_figures():
-        numbers = identification.run_identification(arm, tmp_path, seed=2)
+        numbers = identification_loop.run_identification_loop(arm, tmp_path, seed=2)
     assert [name for name, *_ in runs] == ['excitation', 'before', 'after']
     assert {urdf for _, urdf, _ in runs} == {'true.urdf'}
     assert [bool(found) for *_, found in runs] == [False, False, True]
@@ -119,10 +123,10 @@ def test_a_wrong_urdf_becomes_a_model_that_tracks(tmp_path, monkeypatch):
     pytest.importorskip('mujoco', reason='needs MuJoCo: pip install mujoco')
     pytest.importorskip('rosbags', reason='needs rosbags: pip install rosbags')
     monkeypatch.setattr(search, '_STARTS', 1)
-    monkeypatch.setattr(identification, 'DURATION', 10.0)
-    monkeypatch.setattr(identification, 'NEW_DURATION', 5.0)
+    monkeypatch.setattr(identification_loop, 'DURATION', 10.0)
+    monkeypatch.setattr(identification_loop, 'NEW_DURATION', 5.0)
     urdf = public_urdf('ur5_robot.urdf')
-    numbers = identification.run_identification(Arm(urdf, '', ''), tmp_path, seed=2)
+    numbers = identification_loop.run_identification_loop(Arm(urdf, '', ''), tmp_path, seed=2)
     assert numbers == json.loads((tmp_path / 'summary.json').read_text())
     assert KEYS <= set(numbers)
     assert numbers['torque_error_before'] > 0.1

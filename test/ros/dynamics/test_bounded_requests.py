@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is too large to be taken in beside a control cycle is refused by its size."""
 
+from types import SimpleNamespace
+
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
@@ -20,7 +22,11 @@ from std_msgs.msg import String
 
 from robodyn_ros.control.settings import PARAMETERS
 from robodyn_ros.errors import UnreadableSource
-from robodyn_ros.ros.dynamics.description_topic import LARGEST_MESSAGE, DescriptionTopic
+from robodyn_ros.ros.dynamics.description_topic import (
+    LARGEST_MESSAGE,
+    DescriptionTopic,
+    take_description,
+)
 from robodyn_ros.ros.rclpy_workarounds import MOST_ENTRIES, BoundedParameterService
 
 
@@ -57,6 +63,39 @@ def test_description_that_is_no_text_is_refused(garbage):
     topic.receive(garbage)
     with pytest.raises(UnreadableSource, match=f'{len(garbage)} bytes.*std_msgs/String'):
         topic.text()
+
+
+class Silent:
+    """A node that keeps the callback of its subscription, and what it would log."""
+
+    def __init__(self):
+        self.log = []
+
+    def create_subscription(self, kind, topic, callback, qos, raw):
+        self.receive = callback
+
+    def get_logger(self):
+        return SimpleNamespace(info=print, warning=self.log.append, error=self.log.append)
+
+
+def test_first_description_that_can_be_taken_is_taken_and_those_after_it_are_not():
+    node, taken = Silent(), []
+
+    def take(text):
+        if text == 'bad':
+            raise UnreadableSource('URDF', 'bad', 'a good one')
+        taken.append(text)
+
+    take_description(node, take)
+    node.receive(bytes(LARGEST_MESSAGE + 1))
+    node.receive(content('bad'))
+    assert taken == [] and ['at most', 'a good one'] == [
+        next(words for words in ('at most', 'a good one') if words in line) for line in node.log
+    ]
+    for text in ('good', 'good', 'other'):
+        node.receive(content(text))
+    assert taken == ['good']
+    assert node.log[2:] == ['robot_description was replaced: ignored']
 
 
 # --- parameters --------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ class Asked:
 
     def apply(self, payload):
         self.applied.append(payload)
-        return self.robot.load.changed(payload, self.bare)
+        return self.robot.load.changed(payload, self.bare)[0]
 
     def ask(self, **fields):
         request, response = EstimatePayload.Request(**fields), EstimatePayload.Response()
@@ -144,7 +144,7 @@ def test_payload_of_another_link_counts_and_that_of_the_tip_is_replaced():
     link = next(name for name in asked.bare.link_frames if name not in ('base', 'tip'))
     other = Payload(2.5, (0.1, 0.0, 0.0), link=link)
     before = Payload(0.7, (0.0, 0.0, 0.1), link='tip')
-    load = asked.robot.load.changed(other, asked.bare).changed(before, asked.bare)
+    load = asked.robot.load.changed(other, asked.bare)[0].changed(before, asked.bare)[0]
     asked.robot = Robot.under(load, asked.bare, effort_scale=AMPERES)
     asked.loaded = asked.bare.with_payload(other).with_payload(HELD)
     asked.move()

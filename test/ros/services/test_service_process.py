@@ -65,7 +65,7 @@ code = run_until_signal(
 {close}
 sys.exit(code)
 """
-APPLY = 'self.carry(self.load.changed(what, ARM)); return self.load'
+APPLY = 'self.carry(self.load.changed(what, ARM)[0]); return self.load'
 
 
 class Rig(NodeRig):

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
-from robodyn_ros.ros.watchdog import _come_before_the_node
+from robodyn_ros.ros.watchdog import _raise_priority
 
 pytestmark = pytest.mark.ros
 
@@ -22,7 +22,7 @@ def scheduling_after(policy: int, priority: int) -> tuple[int, int]:
         try:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
             os.sched_setscheduler(0, policy, os.sched_param(priority))
-            _come_before_the_node()
+            _raise_priority()
             found = f'{os.sched_getscheduler(0)} {os.sched_getparam(0).sched_priority}'
             os.write(writer, found.encode())
         finally:
@@ -51,4 +51,4 @@ def test_watchdog_that_may_not_stays_as_it_is(monkeypatch):
 
     monkeypatch.setattr(os, 'sched_setscheduler', refuse)
     monkeypatch.setattr(os, 'nice', refuse)
-    _come_before_the_node()
+    _raise_priority()

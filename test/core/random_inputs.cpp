@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core without Python, on recorded events or random inputs. Each command is checked: its
-// torque is finite, within the effort limits and the rate limits. An allocation in a cycle ends
-// the program.
+// The core without Python on random inputs. Each command is checked: its torque is finite, within
+// the effort limits and the rate limits. An allocation in a cycle ends the program.
 //
-//     replay LIBRARY events FILE
-//     replay LIBRARY random COUNT SEED ACTION
+//     random_inputs LIBRARY COUNT SEED ACTION
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -12,16 +10,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
-#include <memory>
 #include <new>
 #include <random>
-#include <stdexcept>
-#include <string>
 #include <vector>
 
-#include "../support/settings_from_numbers.hpp"
 #include "robodyn_controllers/controller_logic.hpp"
 #include "robodyn_ros/core/contact.hpp"
 #include "robodyn_ros/core/tip_wrench.hpp"
@@ -69,17 +62,6 @@ public:
   // A stream of commands ends: after a pause the next one need not continue it.
   void end() { may_begin_anew_ = true; }
 
-  // Another process has commanded; a disabled pipeline starts a new stream later.
-  void continue_from(const double * torque, double time, bool is_enabled)
-  {
-    std::copy_n(torque, last_.size(), last_.begin());
-    has_last_ = true;
-    may_begin_anew_ &= !is_enabled;
-    sent_ = time;
-  }
-
-  void record_sent(double time) { sent_ = std::max(sent_, time); }
-
   void judge(const rd::Vector & torque, const rd::Settings & settings, double now)
   {
     const bool is_new = !has_last_ || (may_begin_anew_ && now - sent_ >= settings.state_timeout);
@@ -116,213 +98,7 @@ private:
   long commands_ = 0;
 };
 
-constexpr double kSame = 1e-9;  // of an effort limit: another compiler's rounding
-
-// --- recorded events ----------------------------------------------------------------------------
-
-// Numbers one after the other.
-class Numbers
-{
-public:
-  explicit Numbers(const char * path)
-  {
-    std::ifstream file(path, std::ios::binary);
-    const std::vector<char> bytes{std::istreambuf_iterator<char>(file), {}};
-    values_.resize(bytes.size() / sizeof(double));
-    std::copy_n(
-      bytes.begin(), values_.size() * sizeof(double), reinterpret_cast<char *>(values_.data()));
-  }
-
-  bool is_over() const { return at_ == values_.size(); }
-  const double * take(std::size_t count)
-  {
-    if (values_.size() - at_ < count) { throw std::runtime_error("the events end too early"); }
-    at_ += count;
-    return values_.data() + at_ - count;
-  }
-  double number() { return *take(1); }
-  std::size_t whole() { return static_cast<std::size_t>(number()); }
-  bool flag() { return number() != 0.0; }
-  rd::Vector vector(std::size_t count)
-  {
-    const double * const values = take(count);
-    return {values, values + count};
-  }
-
-private:
-  std::vector<double> values_;
-  std::size_t at_ = 0;
-};
-
-rd::Settings settings_of(Numbers & numbers)
-{
-  return settings_from_numbers([&numbers] { return numbers.number(); });
-}
-
-rd::ReferenceState state_of(Numbers & numbers, std::size_t n)
-{
-  rd::ReferenceState state(n);
-  for (rd::Vector * const each :
-       {&state.position, &state.velocity, &state.acceleration, &state.effort}) {
-    *each = numbers.vector(n);
-  }
-  return state;
-}
-
-std::shared_ptr<const rd::Motion> motion_of(Numbers & numbers, std::size_t n)
-{
-  auto motion = std::make_shared<rd::Motion>(n);
-  const std::size_t knots = numbers.whole();
-  motion->knots = numbers.vector(knots);
-  motion->coefficients = numbers.vector((knots - 1) * rd::kCoefficients * n);
-  motion->efforts = numbers.vector(knots * n);
-  motion->start = state_of(numbers, n);
-  motion->end = state_of(numbers, n);
-  if (numbers.flag()) { motion->before = motion_of(numbers, n); }
-  return motion;
-}
-
-enum Event {
-  kEnable,
-  kDisable,
-  kChangeSettings,
-  kChangeLoad,
-  kFollow,
-  kCancel,
-  kBeginStop,
-  kReact,
-  kContinue,
-  kSent,
-  kStep,
-  kWatchdog,
-  kStopCommand
-};
-
-// End the program where a cycle's result differs from the recorded one.
-void expect_same(const rd::CommandPipeline & pipeline, bool has_command, Numbers & numbers)
-{
-  const std::size_t n = pipeline.joints();
-  const bool is_expected = numbers.flag();
-  const double * const torque = is_expected ? numbers.take(n) : nullptr;
-  if (has_command != is_expected) {
-    throw std::runtime_error(has_command ? "a command too many" : "a command is missing");
-  }
-  for (std::size_t i = 0; i < n && has_command; ++i) {
-    const double limit = pipeline.state().settings.effort_limits[i];
-    const double difference = std::fabs(torque[i] - pipeline.torque()[i]);
-    if (difference <= kSame * std::max(limit, 1.0)) { continue; }
-    throw std::runtime_error(
-      "at " + std::to_string(pipeline.state().steady) + " s: joint " + std::to_string(i) +
-      " of " + std::to_string(pipeline.torque()[i]) + " was recorded with " +
-      std::to_string(torque[i]));
-  }
-}
-
-long replay(const robodyn_model & library, const char * path)
-{
-  Numbers numbers(path);
-  const auto n = static_cast<std::size_t>(library.joints);
-  const auto size = static_cast<std::size_t>(library.load_size);
-  rd::Settings settings = settings_of(numbers);
-  rd::Vector load = robodyn_controllers::first_load(library);
-  rd::CommandPipeline pipeline(robodyn::core_model(library), load.data(), settings);
-  Judge judge(n);
-  while (!numbers.is_over()) {
-    const auto event = static_cast<Event>(numbers.whole());
-    if (event == kFollow) {
-      pipeline.follow(motion_of(numbers, n));
-      continue;
-    }
-    if (event == kChangeSettings) { settings = settings_of(numbers); }
-    bool has_command = false;
-    double now = 0.0;
-    {
-      const Cycle cycle;
-      switch (event) {
-        case kEnable:
-          pipeline.enable(numbers.number());
-          break;
-        case kDisable:
-          pipeline.disable();
-          judge.end();
-          break;
-        case kChangeSettings:
-          pipeline.change_settings(settings);
-          break;
-        case kChangeLoad: {
-          const double *const given = numbers.take(10), *const gravity = numbers.take(3);
-          const robodyn_payload payload{
-            given[0],
-            {given[1], given[2], given[3]},
-            {given[4], given[5], given[6], given[7], given[8], given[9]}};
-          const bool is_checked = numbers.flag();
-          if (
-            load.size() != size ||
-            library.make_load(&payload, gravity, load.data()).element != nullptr) {
-            std::abort();
-          }
-          const bool is_taken =
-            !is_checked || pipeline.overload(load.data()).cause == rd::Cause::none;
-          if (is_taken) { pipeline.change_load(load.data()); }
-          break;
-        }
-        case kCancel:
-          pipeline.cancel();
-          break;
-        case kBeginStop:
-          pipeline.begin_stop();
-          break;
-        case kReact:
-          pipeline.react_to_contact(static_cast<rd::ContactAction>(numbers.whole()));
-          break;
-        case kContinue: {
-          const double * const torque = numbers.take(n);
-          const double sent = numbers.number();
-          pipeline.continue_from(torque, sent);
-          judge.continue_from(torque, sent, pipeline.is_enabled());
-          break;
-        }
-        case kSent: {
-          const double sent = numbers.number();
-          pipeline.sent(sent);
-          judge.record_sent(sent);
-          break;
-        }
-        case kStep: {
-          const double *const position = numbers.take(n), *const velocity = numbers.take(n);
-          const double time = numbers.number();
-          const bool is_stamped = numbers.flag();
-          now = numbers.number();
-          const double simulated = numbers.number();
-          const double * const added = numbers.flag() ? numbers.take(n) : nullptr;
-          has_command =
-            pipeline.step(position, velocity, time, is_stamped, {now, simulated}, added);
-          break;
-        }
-        case kWatchdog: {
-          now = numbers.number();
-          const bool has_stale_joint = numbers.flag();
-          const double simulated = numbers.number();
-          const double * const added = numbers.flag() ? numbers.take(n) : nullptr;
-          has_command = pipeline.watchdog({now, simulated}, has_stale_joint, added);
-          break;
-        }
-        case kStopCommand:
-          now = numbers.number();
-          has_command = pipeline.stop_command(now);
-          break;
-        default:
-          std::abort();
-      }
-      if (has_command) { judge.judge(pipeline.torque(), pipeline.state().settings, now); }
-    }
-    const bool is_cycle = event == kStep || event == kWatchdog || event == kStopCommand;
-    if (is_cycle) { expect_same(pipeline, has_command, numbers); }
-  }
-  return judge.commands();
-}
-
-// --- random inputs ------------------------------------------------------------------------------
+// --- inputs -------------------------------------------------------------------------------------
 
 struct Chance
 {
@@ -479,7 +255,7 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
 
 int main(int count, char ** words)
 {
-  if (count < 4) { return 2; }
+  if (count != 5) { return 2; }
   void * const handle = dlopen(words[1], RTLD_NOW | RTLD_LOCAL);
   using Function = const robodyn_model * (*)();
   const auto function =
@@ -488,20 +264,8 @@ int main(int count, char ** words)
     std::fputs(dlerror(), stderr);
     return 2;
   }
-  const robodyn_model & library = *function();
-  long commands = 0;
-  try {
-    if (std::string(words[2]) == "events") {
-      for (int k = 3; k < count; ++k) { commands += replay(library, words[k]); }
-    } else if (count == 6) {
-      const auto action = static_cast<rd::Action>(std::atoi(words[5]));
-      const std::uint64_t seed = std::strtoull(words[4], nullptr, 10);
-      commands = run_random(library, std::atol(words[3]), seed, action);
-    }
-  } catch (const std::exception & error) {
-    std::fprintf(stderr, "%s: %s\n", words[2], error.what());
-    return 1;
-  }
-  std::printf("%ld\n", commands);
+  const auto action = static_cast<rd::Action>(std::atoi(words[4]));
+  const std::uint64_t seed = std::strtoull(words[3], nullptr, 10);
+  std::printf("%ld\n", run_random(*function(), std::atol(words[2]), seed, action));
   return 0;
 }

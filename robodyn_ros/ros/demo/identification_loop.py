@@ -13,7 +13,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -76,7 +76,31 @@ _URDF, _FOUND = '#d55e00', '#0072b2'
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
+class RecordedMotion:
+    """
+    A motion, what the arm did, and when after the first joint state the motion began [s].
+
+    Attributes
+    ----------
+    asked : Excitation
+    recording : Recording
+    start : float
+    """
+
+    asked: Excitation
+    recording: Recording
+    start: float
+
+    @property
+    def error(self) -> FloatArray:
+        """Asked minus measured positions (N, n) while it runs [rad or m]."""
+        time = self.recording.time - self.start
+        inside = (time >= 0.0) & (time <= self.asked.duration)
+        return self.asked.states(time[inside])[0] - self.recording.position[inside]
+
+
+@dataclass(frozen=True, eq=False)
+class LoopResults:
     """
     What was run and found.
 
@@ -86,12 +110,8 @@ class Results:
     model, true : RobotModel
         As the URDF has it, and as the simulator did.
     found : Identification
-    training, before, after : Recording
-        Of the motion to identify by, and of the new one by the URDF and as identified.
-    asked : Excitation
-        The new motion.
-    starts : tuple of float
-        Stamps at which it began, before and after [s].
+    training, before, after : RecordedMotion
+        The motion to identify by, and the new one by the URDF and as identified.
     seconds : float
         That everything took.
     """
@@ -100,15 +120,13 @@ class Results:
     model: RobotModel
     true: RobotModel
     found: Identification
-    training: Recording
-    before: Recording
-    after: Recording
-    asked: Excitation
-    starts: tuple[float, float]
+    training: RecordedMotion
+    before: RecordedMotion
+    after: RecordedMotion
     seconds: float
 
 
-def run_identification(arm: Arm, output: Path, *, seed: int = 1) -> dict[str, Any]:
+def run_identification_loop(arm: Arm, output: Path, *, seed: int = 1) -> dict[str, Any]:
     """
     Run the loop, print its table, write ``summary.json``, ``identification.png`` and the bags.
 
@@ -169,8 +187,8 @@ def run_identification(arm: Arm, output: Path, *, seed: int = 1) -> dict[str, An
         )
         found = identify(
             model,
-            [training],
-            validation=[before],
+            [training.recording],
+            validation=[before.recording],
             progress=lambda part, what: step(4 + part, f'identifying: {what}'),
         )
         identified = output / 'identified.yaml'
@@ -179,18 +197,8 @@ def run_identification(arm: Arm, output: Path, *, seed: int = 1) -> dict[str, An
         after = rig.recorded(
             'after', new, lambda part: step(5 + part, 'new motion, as identified'), identified
         )
-    results = Results(
-        robot=model.name or arm.urdf.stem,
-        model=model,
-        true=true,
-        found=found,
-        training=training,
-        before=before,
-        after=after,
-        asked=new,
-        starts=(rig.starts['before'], rig.starts['after']),
-        seconds=time.monotonic() - begin,
-    )
+    robot, seconds = model.name or arm.urdf.stem, time.monotonic() - begin
+    results = LoopResults(robot, model, true, found, training, before, after, seconds)
     numbers = summary(results)
     plot = output / 'identification.png'
     save_plot(results, plot)
@@ -223,8 +231,6 @@ class _Rig:
     output : Path
     seed : int
         Of the sensors' noise.
-    starts : dict of str to float
-        When the motion of each run began, after the first joint state [s].
     """
 
     arm: Arm
@@ -233,7 +239,6 @@ class _Rig:
     commanding: dict[str, Any]
     output: Path
     seed: int
-    starts: dict[str, float] = field(default_factory=dict)
 
     def recorded(
         self,
@@ -241,8 +246,8 @@ class _Rig:
         motion: Excitation,
         advance: Callable[[float], None],
         identified: Path | None = None,
-    ) -> Recording:
-        """Return what was recorded of a motion, run with nodes of its own."""
+    ) -> RecordedMotion:
+        """Return a motion that was run with nodes of its own."""
         bag, csv = self.output / f'{name}_bag', self.output / f'{name}.csv'
         if bag.exists():
             shutil.rmtree(bag)
@@ -286,14 +291,13 @@ class _Rig:
             run.wait(lambda: runner.exit_code is not None, SILENCE_TIMEOUT)
         if runner.exit_code:
             raise DemoFailed(f'{name}: the motion was not made\n{runner.last_lines()}')
-        self.starts[name] = _start_of_motion(bag)
         recording = Recording.from_bag(bag, self.arm.model)
         if (longest := float(np.diff(recording.time).max())) > 1.5 * _TIME_STEP:
             raise DemoFailed(
                 f'{name}: the bag lacks joint states: two are {longest:.3f} s apart; allowed: '
                 f'{_TIME_STEP} s'
             )
-        return recording
+        return RecordedMotion(motion, recording, _start_of_motion(bag))
 
 
 def _start_of_motion(bag: Path) -> float:
@@ -351,14 +355,6 @@ def _regression(rows: list[Rows], columns: Sequence[int], *, every: bool = False
     return Regression(*(np.concatenate(part).astype(float) for part in zip(*parts)))
 
 
-def tracking_error(results: Results, recording: Recording, start: float) -> FloatArray:
-    """Return asked minus measured positions (N, n) while the new motion runs [rad or m]."""
-    time = recording.time - start
-    inside = (time >= 0.0) & (time <= results.asked.duration)
-    asked, _, _ = results.asked.states(time[inside])
-    return asked - recording.position[inside]
-
-
 def gravity_error(model: RobotModel, true: RobotModel) -> float:
     """Return the error of gravity torques over their size, in random poses."""
     q = random_poses(true, np.random.default_rng(_POSE_SEED), _POSES)
@@ -375,7 +371,7 @@ def impossible_bodies(model: RobotModel) -> int:
     return int((least < -_ROUNDING * np.abs(largest)).sum())
 
 
-def summary(results: Results) -> dict[str, Any]:
+def summary(results: LoopResults) -> dict[str, Any]:
     """
     Return the numbers for ``summary.json``.
 
@@ -385,14 +381,14 @@ def summary(results: Results) -> dict[str, Any]:
     the base parameters, the others zero. ``seconds`` depends on the machine, nothing else does.
     """
     errors = results.found.errors[-1]
-    squares = LeastSquares.fitted(results.model, results.training)
+    squares = LeastSquares.fitted(results.model, results.training.recording)
     fitted = squares.bodies(results.model)
     numbers: dict[str, Any] = {
         'robot': results.robot,
         'torque_error_before': errors.relative('urdf'),
         'torque_error_after': errors.relative('identified'),
         'torque_error_least_squares': squares.relative_error(
-            results.model, results.before, results.found.cutoff
+            results.model, results.before.recording, results.found.cutoff
         ),
         'gravity_error_before': gravity_error(results.model, results.true),
         'gravity_error_after': gravity_error(results.found.model, results.true),
@@ -402,18 +398,14 @@ def summary(results: Results) -> dict[str, Any]:
         'impossible_bodies_least_squares': impossible_bodies(fitted),
     }
     for unit, joints in kinds(results.model.dh.prismatic).items():
-        for name, recording, start in (
-            ('before', results.before, results.starts[0]),
-            ('after', results.after, results.starts[1]),
-        ):
-            error = tracking_error(results, recording, start)[:, joints]
-            numbers[f'tracking_rms_{name}_{unit}'] = rms(error)
+        for name, made in (('before', results.before), ('after', results.after)):
+            numbers[f'tracking_rms_{name}_{unit}'] = rms(made.error[:, joints])
     numbers['friction'] = str(results.found.terms)
     numbers['seconds'] = results.seconds
     return numbers
 
 
-def tables(results: Results, numbers: Mapping[str, Any]) -> list[Table]:
+def tables(results: LoopResults, numbers: Mapping[str, Any]) -> list[Table]:
     """Return the numbers as tables for a terminal."""
     table = Table(title=f'{results.robot}: a new motion, before and after')
     for head in ('', 'URDF', 'least squares', 'identified'):
@@ -433,13 +425,14 @@ def tables(results: Results, numbers: Mapping[str, Any]) -> list[Table]:
     return [table]
 
 
-def save_plot(results: Results, path: Path) -> None:
+def save_plot(results: LoopResults, path: Path) -> None:
     """Draw the torque of the joint that the URDF errs most about, and the tracking errors."""
-    prediction = results.found.predict(results.before)
-    of_urdf = results.found.effort_before(results.model, results.before)
+    recording = results.before.recording
+    prediction = results.found.predict(recording)
+    of_urdf = results.found.effort_before(results.model, recording)
     errors = results.found.errors[-1]
     joint = int(np.argmax(errors.urdf / np.maximum(errors.torque, 1e-12)))
-    time = prediction.time - results.starts[0]
+    time = prediction.time - results.before.start
     unit = 'N' if results.model.dh.prismatic[joint] else 'N m'
 
     def draw(figure: Figure) -> None:
@@ -450,12 +443,12 @@ def save_plot(results: Results, path: Path) -> None:
         effort = prediction.effort[:, joint]
         left.plot(time, effort, color=_FOUND, linewidth=1.2, label='identified')
         left.set_ylabel(f'torque of q{joint + 1} [{unit}]')
-        for recording, start, color, label in (
-            (results.before, results.starts[0], _URDF, 'URDF'),
-            (results.after, results.starts[1], _FOUND, 'identified'),
+        for made, color, label in (
+            (results.before, _URDF, 'URDF'),
+            (results.after, _FOUND, 'identified'),
         ):
-            away = np.abs(tracking_error(results, recording, start)).max(axis=1)
-            seconds = np.linspace(0.0, results.asked.duration, len(away))
+            away = np.abs(made.error).max(axis=1)
+            seconds = np.linspace(0.0, made.asked.duration, len(away))
             right.semilogy(
                 seconds, np.maximum(away, 1e-7), color=color, linewidth=1.2, label=label
             )
