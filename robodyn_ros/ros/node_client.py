@@ -269,15 +269,17 @@ class NodeClient:
         stamp = seconds(self._present_state().header.stamp)
         stamp = stamp or 1e-9 * self._node.get_clock().now().nanoseconds
         message = trajectory_message(rows, stamp, lead)
-        report = self._published(publisher, message)
-        if report.facts.get('last_rejection_stamp') == f'{seconds(message.header.stamp):.9f}':
-            raise Refusal(report.facts['last_rejection'])
-        return report.message
+        sent = f'{seconds(message.header.stamp):.9f}'
+
+        def refusal(facts: Mapping[str, str]) -> str:
+            return facts['last_rejection'] if facts.get('last_rejection_stamp') == sent else ''
+
+        return self._published(publisher, message, refusal)
 
     def stop(self) -> str:
         """Let nothing be followed any more; return what the node says that it does then."""
         publisher = self._publisher(JointTrajectory, 'joint_trajectory')
-        return self._published(publisher, JointTrajectory()).message
+        return self._published(publisher, JointTrajectory(), lambda facts: '')
 
     def send_pose(
         self, position: np.ndarray, xyzw: np.ndarray | None, *, is_relative: bool
@@ -305,10 +307,13 @@ class NodeClient:
         message.pose.position = Point(**dict(zip('xyz', map(float, position))))
         if is_relative:
             message.header.frame_id = _named('model', before).facts['tip_link']
-        report = self._published(publisher, message)
-        if report.facts['targets_refused'] != _named('torque', before).facts['targets_refused']:
-            raise Refusal(report.facts['last_refused_target'])
-        return report.message
+        refused = _named('torque', before).facts['targets_refused']
+
+        def refusal(facts: Mapping[str, str]) -> str:
+            is_refused = facts['targets_refused'] != refused
+            return facts['last_refused_target'] if is_refused else ''
+
+        return self._published(publisher, message, refusal)
 
     def _reference(self) -> PoseStamped:
         heard: list[PoseStamped] = []
@@ -323,13 +328,20 @@ class NodeClient:
         self._until(lambda: publisher.get_subscription_count() > 0, topic)
         return publisher
 
-    def _published(self, publisher: Any, message: Any) -> Report:
-        """Publish a message, and return what the diagnostics after it say of the torque."""
+    def _published(
+        self, publisher: Any, message: Any, refusal: Callable[[Mapping[str, str]], str]
+    ) -> str:
+        """Publish a message; return what the node does then, or raise Refusal with its words."""
         publisher.publish(message)
         publisher.wait_for_all_acked(Duration(seconds=self._timeout))
         # A node takes what comes in its order: once it has answered this, it has had the message.
+        # The first diagnostics may have been on their way since before, the second ones not.
         self.parameters('mode')
-        return _named('torque', self.status()[0])
+        for _ in range(2):
+            report = _named('torque', self.status()[0])
+            if words := refusal(report.facts):
+                raise Refusal(words)
+        return report.message
 
     # --- waiting -------------------------------------------------------------------------------
 
