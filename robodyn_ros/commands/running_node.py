@@ -11,9 +11,16 @@ from typing import Any, Literal
 import click
 import numpy as np
 
-from robodyn_ros.commands.demonstration import needing_ros
 from robodyn_ros.commands.motion import rows_of
-from robodyn_ros.commands.options import Answer, OutputFile, Positive, Refused, command, written
+from robodyn_ros.commands.options import (
+    NEEDS_ROS,
+    Answer,
+    OutputFile,
+    Positive,
+    Refused,
+    command,
+    written,
+)
 from robodyn_ros.control.motion_file import is_trajectory_file, trajectory_of_file
 from robodyn_ros.motions import table_as_csv
 from robodyn_ros.motions.trajectory_yaml import TrajectoryRows
@@ -27,8 +34,10 @@ _TO_POSITIONS, _TO_A_MOTION = 3.0, 0.5  # on the way [s], where nobody says how 
 @contextmanager
 def _client(node: str, timeout: float) -> Iterator[Any]:
     """Yield a client of a node; what the node refuses ends the command with its sentence."""
-    with needing_ros():
+    try:
         from robodyn_ros.ros.node_client import NodeClient, Refusal
+    except ImportError as error:
+        raise Refused(f'{error}. {NEEDS_ROS}') from error
     try:
         with NodeClient(node, timeout) as client:
             yield client
@@ -48,15 +57,16 @@ def set_(
     payload: float | None = None,
     center: tuple[float, float, float] = (0.0, 0.0, 0.0),
     link: str = '',
+    gravity: tuple[float, float, float] | None = None,
     enable: Literal['true', 'false'] | None = None,
     node: str = 'dynamics_node',
     timeout: Positive = 20.0,
 ) -> Answer:
     """
-    Change a running node: its parameters, its payload, whether it commands.
+    Change a running node: its parameters, its load, whether it commands.
 
     PARAMETERS are NAME=VALUE, the value in YAML as for ``ros2 param set``: all are taken, or none.
-    One of them, --payload or --enable. Exit code 2: it was refused, and why is said.
+    One of them, --payload, --gravity or --enable. Exit code 2: it was refused, and why is said.
 
     Parameters
     ----------
@@ -67,15 +77,19 @@ def set_(
         Of the payload's mass [m], in the link's axes.
     link :
         That carries the payload; not given: the tip's.
+    gravity : X Y Z
+        From now on [m/s²], in the base link's axes: of a base that has been tilted.
     enable :
         Whether it commands, also after a fault.
     """
-    if sum(map(bool, (parameters, payload is not None, enable))) != 1:
-        raise click.UsageError('NAME=VALUE, --payload or --enable: one of them')
+    if sum((bool(parameters), payload is not None, gravity is not None, bool(enable))) != 1:
+        raise click.UsageError('NAME=VALUE, --payload, --gravity or --enable: one of them')
     texts = dict(_pair(each) for each in parameters)
     with _client(node, timeout) as client:
         if payload is not None:
             words = client.carry(Payload(payload, center, link=link or None))
+        elif gravity is not None:
+            words = client.set_gravity(gravity)
         elif enable:
             words = client.enable(enable == 'true')
         else:

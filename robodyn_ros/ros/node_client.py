@@ -9,7 +9,7 @@ and why.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ import numpy as np
 import rclpy
 import yaml
 from diagnostic_msgs.msg import DiagnosticArray
-from geometry_msgs.msg import Point, PoseStamped, Quaternion
+from geometry_msgs.msg import Point, PoseStamped, Quaternion, Vector3
 from rcl_interfaces.msg import Parameter as ParameterMessage
 from rcl_interfaces.srv import GetParameters, ListParameters, SetParametersAtomically
 from rclpy.duration import Duration
@@ -29,7 +29,7 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_interfaces.msg import DynamicsState
-from robodyn_interfaces.srv import SetPayload
+from robodyn_interfaces.srv import SetGravity, SetPayload
 from robodyn_ros.description.yaml import parsed_yaml
 from robodyn_ros.errors import NoSuchName, NotReady, Phrase
 from robodyn_ros.model import Payload
@@ -155,6 +155,12 @@ class NodeClient:
         request = SetPayload.Request(payload=payload_message(payload))
         return self._done(SetPayload, 'set_payload', request)
 
+    def set_gravity(self, gravity: Sequence[float]) -> str:
+        """Set gravity in the base link's axes [m/s²]; return the answer, or raise Refusal."""
+        request = SetGravity.Request()
+        request.gravity.vector = Vector3(**dict(zip('xyz', map(float, gravity))))
+        return self._done(SetGravity, 'set_gravity', request)
+
     def enable(self, on: bool) -> str:
         """Let it command, or no longer; return what the node says, or raise Refusal."""
         return self._done(SetBool, 'enable', SetBool.Request(data=on))
@@ -257,15 +263,17 @@ class NodeClient:
         stamp = seconds(self._present_state().header.stamp)
         stamp = stamp or 1e-9 * self._node.get_clock().now().nanoseconds
         message = trajectory_message(rows, stamp, lead)
-        report = self._published(publisher, message)
-        if report.facts.get('last_rejection_stamp') == f'{seconds(message.header.stamp):.9f}':
-            raise Refusal(report.facts['last_rejection'])
-        return report.message
+        sent = f'{seconds(message.header.stamp):.9f}'
+
+        def refusal(facts: Mapping[str, str]) -> str:
+            return facts['last_rejection'] if facts.get('last_rejection_stamp') == sent else ''
+
+        return self._published(publisher, message, refusal)
 
     def stop(self) -> str:
         """Let nothing be followed any more; return what the node says that it does then."""
         publisher = self._publisher(JointTrajectory, 'joint_trajectory')
-        return self._published(publisher, JointTrajectory()).message
+        return self._published(publisher, JointTrajectory(), lambda facts: '')
 
     def send_pose(
         self, position: np.ndarray, xyzw: np.ndarray | None, *, is_relative: bool
@@ -293,10 +301,13 @@ class NodeClient:
         message.pose.position = Point(**dict(zip('xyz', map(float, position))))
         if is_relative:
             message.header.frame_id = _named('model', before).facts['tip_link']
-        report = self._published(publisher, message)
-        if report.facts['targets_refused'] != _named('torque', before).facts['targets_refused']:
-            raise Refusal(report.facts['last_refused_target'])
-        return report.message
+        refused = _named('torque', before).facts['targets_refused']
+
+        def refusal(facts: Mapping[str, str]) -> str:
+            is_refused = facts['targets_refused'] != refused
+            return facts['last_refused_target'] if is_refused else ''
+
+        return self._published(publisher, message, refusal)
 
     def _reference(self) -> PoseStamped:
         heard: list[PoseStamped] = []
@@ -311,13 +322,20 @@ class NodeClient:
         self._until(lambda: publisher.get_subscription_count() > 0, topic)
         return publisher
 
-    def _published(self, publisher: Any, message: Any) -> Report:
-        """Publish a message, and return what the diagnostics after it say of the torque."""
+    def _published(
+        self, publisher: Any, message: Any, refusal: Callable[[Mapping[str, str]], str]
+    ) -> str:
+        """Publish a message; return what the node does then, or raise Refusal with its words."""
         publisher.publish(message)
         publisher.wait_for_all_acked(Duration(seconds=self._timeout))
         # A node takes what comes in its order: once it has answered this, it has had the message.
+        # The first diagnostics may have been on their way since before, the second ones not.
         self.parameters('mode')
-        return _named('torque', self.status()[0])
+        for _ in range(2):
+            report = _named('torque', self.status()[0])
+            if words := refusal(report.facts):
+                raise Refusal(words)
+        return report.message
 
     # --- waiting -------------------------------------------------------------------------------
 

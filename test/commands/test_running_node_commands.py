@@ -91,6 +91,12 @@ def test_a_payload_is_set_and_one_that_cannot_be_is_refused_in_the_nodes_words(t
     assert 'dynamics_node refused: ' in wrong and '1500' in wrong
 
 
+def test_gravity_of_a_tilted_base_is_set_and_an_impossible_one_refused(terminal):
+    assert '9.81' in terminal.type('set', '--gravity', '9.81', '0', '0')
+    assert 'gravity: (9.81, 0, 0)' in terminal.status()
+    assert 'refused: ' in terminal.type('set', '--gravity', '99', '0', '0', code=2)
+
+
 def test_a_trajectory_is_sent_from_words_and_from_files(terminal, tmp_path):
     refused = terminal.type('send', 'panda_joint1=0.1', code=2)
     assert 'dynamics_node refused: ' in refused and 'gravity_compensation' in refused
