@@ -26,6 +26,8 @@ POSITION = [0.0, -0.4, 0.0, -1.9, 0.0, 1.6, 0.7]
 class Terminal(NodeInProcess):
     """A node whose arm stands still, and a terminal beside it."""
 
+    patience = 150.0  # a command starts Python, and waits for discovery and diagnostics [s]
+
     def arm(self, panda_urdf, **parameters):
         """Start the node, with an arm that stands where it is."""
         self.start(
