@@ -543,14 +543,19 @@ class CommandPipeline:
             self._added(now),
             state.lag,
         )
-        self._refusal = '' if found is not None else self._why_refused()
+        if found is None:
+            self._refusal = self._why_refused()
+            if not self._core.has_state:  # a first state that the second one contradicts
+                self.state = None
+        else:
+            self._refusal = ''
         if self._core.is_contradicted:
             self._refusal = self.stale_cause = CONTRADICTION
         elif found is not None:
             # The checked velocity: that of the driver may be in degrees.
-            self.state = state._replace(velocity=self._core.velocity)
-        if not self._core.has_state:  # a first state that the second one contradicts
-            self.state = None
+            if self._core.has_other_velocity:
+                state = state._replace(velocity=self._core.velocity)
+            self.state = state
         return None if found is None else Command(*found, self.state or state)
 
     def watchdog(self, now: float) -> Command | None:

@@ -259,6 +259,7 @@ class ArmRuntime:
     refusal: Refusal
     torque: np.ndarray | None
     last_cycle: float
+    has_other_velocity: bool
     lag: float
     period: float
     followed: Motion | None

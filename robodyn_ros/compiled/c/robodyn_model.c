@@ -63,19 +63,19 @@ static void friction_torque(
   directed_friction_torque_one(NULL, in, &tau);
 }
 
-/* The kernels compute all tips. */
+/* The kernels compute all tips: of several, one is copied. */
 static void forward_kinematics(int tip, const double * q, double * result)
 {
-  double all[TIPS * 16], *to = all;
+  double all[TIPS * 16], *to = TIPS > 1 ? all : result;
   forward_kinematics_one(NULL, &q, &to);
-  for (int k = 0; k < 16; k++) result[k] = all[16 * tip + k];
+  for (int k = 0; TIPS > 1 && k < 16; k++) result[k] = all[16 * tip + k];
 }
 
 static void jacobian(int tip, const double * q, double * result)
 {
-  double all[TIPS * 6 * JOINTS], *to = all;
+  double all[TIPS * 6 * JOINTS], *to = TIPS > 1 ? all : result;
   jacobian_one(NULL, &q, &to);
-  for (int k = 0; k < 6 * JOINTS; k++) result[k] = all[6 * JOINTS * tip + k];
+  for (int k = 0; TIPS > 1 && k < 6 * JOINTS; k++) result[k] = all[6 * JOINTS * tip + k];
 }
 
 static int differs(const double * found, const double * expected, int size)

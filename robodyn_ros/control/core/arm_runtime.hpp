@@ -386,6 +386,7 @@ public:
     // Kept until a state is valid: a refused state must not hide that the clock jumped.
     is_clock_invalid_ |= !clock_.is_valid();
     cycle(time, is_stamped, now, added, lag);
+    has_other_velocity_ = !std::equal(state_.velocity.begin(), state_.velocity.end(), velocity);
     return has_command_;
   }
 
@@ -510,6 +511,8 @@ public:
   bool is_slow() const { return state_.period * kGravityRate > 1.1; }
   bool is_contradicted() const { return agreement_.is_contradicted(); }
   Refusal refusal() const { return refusal_; }  // of the last state
+  // Whether the law used another velocity than that of the last state.
+  bool has_other_velocity() const { return has_other_velocity_; }
   const Fault & last_fault() const { return state_.faults.first(); }
   const Fault & last_drop() const { return state_.faults.last_drop(); }
   Mode mode() const { return state_.law.mode(); }
@@ -1205,6 +1208,7 @@ private:
   bool is_clock_invalid_ = false;  // since the last valid cycle
   bool is_handover_ = false;       // the last torque is another process's
   Refusal refusal_ = Refusal::none;
+  bool has_other_velocity_ = false;
   double now_ = 0.0, last_update_ = 0.0, last_valid_ = 0.0;  // s, of a controller's cycles
   double last_period_ = kNaN;                                // s, between the last two states
   bool has_extrapolated_ = false;                            // since the last valid cycle

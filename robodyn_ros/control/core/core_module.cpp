@@ -1027,6 +1027,8 @@ PYBIND11_MODULE(core_module, module)
     .def_property_readonly("is_ready", [](Runtime & self) { return self.core().is_ready(); })
     .def_property_readonly("is_slow", [](Runtime & self) { return self.core().is_slow(); })
     .def_property_readonly("period", [](Runtime & self) { return self.core().state().period; })
+    .def_property_readonly(
+      "has_other_velocity", [](Runtime & self) { return self.core().has_other_velocity(); })
     .def_property_readonly("lag", [](Runtime & self) { return self.core().state().lag; })
     .def_property_readonly(
       "wrong_velocities", [](Runtime & self) { return array_of(self.core().wrong_velocities()); })
