@@ -46,7 +46,7 @@ from robodyn_ros.ros.plain_text import plain
 from robodyn_ros.ros.qos import RECORDING, RELIABLE
 
 _LEVELS = ('OK', 'WARN', 'ERROR', 'STALE')  # as diagnostic_msgs numbers them
-_REPETITION = 2.0  # of a request without an answer, which a node may have sent into the void [s]
+_REPETITION = 2.0  # of a request without an answer: a node may have lost the answer [s]
 _STATE_TIME = 1.0  # for a state to come, beside diagnostics, of a node that computes one [s]
 _DIAGNOSTICS = 'diagnostic_msgs/msg/DiagnosticArray'
 
@@ -183,13 +183,13 @@ class NodeClient:
     def record(self, duration: float) -> list[DynamicsState]:
         """Return its states of so long a time [s], or until an interrupt, or until none comes."""
         kept = [self._present_state()]
-        heard = time.monotonic()
+        received = time.monotonic()
 
         def keep(state: DynamicsState) -> None:
-            nonlocal heard
+            nonlocal received
             if seconds(state.header.stamp) > seconds(kept[-1].header.stamp):
                 kept.append(state)
-                heard = time.monotonic()
+                received = time.monotonic()
 
         topic = f'{self.name}/dynamics_state'
         self._node.create_subscription(DynamicsState, topic, keep, RECORDING)
@@ -197,7 +197,7 @@ class NodeClient:
         try:
             while seconds(kept[-1].header.stamp) < end:
                 self._spin_once()
-                if time.monotonic() - heard > self._timeout:
+                if time.monotonic() - received > self._timeout:
                     break
         except KeyboardInterrupt:
             pass
@@ -310,12 +310,12 @@ class NodeClient:
         return self._published(publisher, message, refusal)
 
     def _reference(self) -> PoseStamped:
-        heard: list[PoseStamped] = []
+        found: list[PoseStamped] = []
         self._node.create_subscription(
-            PoseStamped, f'{self.name}/tip_reference', heard.append, RELIABLE
+            PoseStamped, f'{self.name}/tip_reference', found.append, RELIABLE
         )
-        self._until(lambda: bool(heard), 'tip_reference')
-        return heard[-1]
+        self._until(lambda: bool(found), 'tip_reference')
+        return found[-1]
 
     def _publisher(self, kind: type[Any], topic: str) -> Any:
         publisher = self._node.create_publisher(kind, f'{self.name}/{topic}', RELIABLE)

@@ -67,7 +67,7 @@ def test_torque_turns_a_motion_into_torques(motion, tmp_path):
     assert record['units'] == ['N m'] * 6
 
 
-def test_torque_says_the_largest_beside_its_limit_and_writes_json_or_csv_where_it_is_told_to(
+def test_torque_says_the_largest_beside_its_limit_and_writes_json_or_csv_on_request(
     motion, tmp_path
 ):
     path, expected = motion
