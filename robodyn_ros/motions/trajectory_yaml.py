@@ -57,7 +57,7 @@ class TrajectoryRows(NamedTuple):
     def of_motion(
         cls, joint_names: Sequence[str], motion: MotionSamples, most: int | None = None
     ) -> TrajectoryRows:
-        """Return a sampled motion from time zero, without effort, with no more samples than most."""
+        """Return a motion from time zero, without effort, with no more samples than most."""
         count = len(motion.time)
         wanted = count if most is None else min(count, max(most, 2))
         chosen = np.linspace(0, count - 1, wanted).round().astype(int)
