@@ -30,7 +30,7 @@ WAYS = {
         '`feedforward` with `servo_gains`',
         f'{DRIVER}#a-servo-that-takes-positions-alone',
     ),
-    'topic': ('the node, by named efforts', f'{DRIVER}#a-driver-that-wants-named-efforts'),
+    'topic': ('the node, by named efforts', f'{DRIVER}#a-driver-that-takes-named-efforts'),
     'library': ('the library, in your loop', 'python_api.md'),
     'none': ('positions only', 'positions_only.md'),
 }
