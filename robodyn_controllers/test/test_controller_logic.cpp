@@ -598,6 +598,18 @@ TEST(ControllerLogic, TheTipGoesToATargetPoseNoFasterThanItMay)
   EXPECT_FALSE(arm.logic.take_refused_target());
 }
 
+TEST(ControllerLogic, ATargetPoseIsHeldUntilTheReferenceMoves)
+{
+  Arm arm(soft_settings(Mode::cartesian_impedance));
+  arm.logic.activate();
+  arm.simulate(100, 0.3);
+  EXPECT_EQ(arm.logic.set_target_pose("base", place(0.5), orientation(0.5)), "");
+  arm.simulate(4000, 0.3);
+  EXPECT_NEAR(arm.q, 0.5, 1e-4);
+  arm.simulate(4000, 0.31);
+  EXPECT_NEAR(arm.q, 0.31, 1e-4);
+}
+
 TEST(ControllerLogic, ATargetThatNothingCanFollowIsToldOfOnce)
 {
   Arm arm(soft_settings(Mode::cartesian_impedance));
