@@ -328,10 +328,6 @@ class GazeboRig:
                 raise RuntimeError(f'waited in vain\n{self.log}')
             time.sleep(PERIOD)
 
-    def until_logged(self, words: str, count: int = 1) -> None:
-        """Wait until a text stands in the log."""
-        self.until(lambda: self.log.count(words) >= count)
-
     def simulate(self, duration: float) -> tuple[float, float]:
         """Wait while the simulation goes on for a time [s]; return its begin and its end."""
         begin = self.now

@@ -605,6 +605,7 @@ def test_joint_states_of_another_namespace_are_named_with_the_remapping(alone, r
 def test_joint_states_that_cannot_be_commanded_on_are_named(rig, robot, names, position):
     rig.start(**robot)
     rig.stream_until_told(position, names=names)
+    assert not rig.commands
 
 
 @pytest.mark.longer
