@@ -168,7 +168,7 @@ def _doubts(
     for what, share in (('gravity', 'gravity_fraction'), ('the motion', 'peak_fraction')):
         beyond = [f'q{each["index"]}' for each in joints if (each[share] or 0.0) > 1.0]
         if beyond:
-            yield f'{what} asks for more than the effort limit of {", ".join(beyond)}'
+            yield f'{what} exceeds the effort limit of {", ".join(beyond)}'
     if of is None:
         return
     if of['warnings']:

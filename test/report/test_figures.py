@@ -197,7 +197,7 @@ def test_history_has_a_legend_of_what_is_drawn_alone(identified):
     for warm_up, measured in ((0.0, False), (0.4, True)):
         made = motions(40, warm_up=warm_up)
         page = monitor_page(identified, made, condition(identified, made))
-        assert ('warm-up taken out' in page) == measured, warm_up
+        assert ('without warm-up' in page) == measured, warm_up
 
 
 def test_uncertain_friction_of_the_last_motions_is_drawn_whole(identified):

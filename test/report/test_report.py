@@ -372,7 +372,7 @@ def test_first_page_says_whether_the_description_can_be_used(facts_of):
     sound = Path('urdf/two_link_planar.urdf').read_text()
     for text, said in (
         (sound, 'The description can be used: no warnings.'),
-        (two_link_urdf(m2=0.0), 'To be mended, or accepted, before use: {} warnings.'),
+        (two_link_urdf(m2=0.0), 'To be corrected, or accepted, before use: {} warnings.'),
     ):
         facts = facts_of(text)
         warnings = [x.level for x in facts.model.findings].count('warning')
