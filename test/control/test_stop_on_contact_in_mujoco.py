@@ -22,7 +22,7 @@ class Run(FrictionlessArm):
         super().__init__(
             mode='computed_torque',
             contact_threshold_moving=(4.0,),
-            contact_threshold_standing=(6.0,),
+            contact_threshold_stationary=(6.0,),
             **settings,
         )
         self.work, self.force, self.contact, self.acting = 0.0, np.zeros(6), None, None
