@@ -35,10 +35,10 @@ def float_(
     effort_limit: PerJoint = (),
 ) -> None:
     """
-    Let an arm float, to be guided by hand: gravity and friction are compensated.
+    Compensate gravity and friction, so that the arm can be guided by hand.
 
-    It starts the dynamics node. ARGUMENTS, after --, are the node's: -p NAME:=VALUE, -r FROM:=TO.
-    Nothing holds the arm where it is; keep a hand on it, and the emergency stop in reach.
+    Starts the dynamics node. ARGUMENTS, after --, are the node's: -p NAME:=VALUE, -r FROM:=TO. No
+    law holds the arm's position: keep a hand on it, and the emergency stop in reach.
     """
     _run(floating, urdf, base, tip, simulate, push, duration, effort_limit, arguments)
 
@@ -60,9 +60,9 @@ def soft(
     effort_limit: PerJoint = (),
 ) -> None:
     """
-    Hold an arm softly where it is: pushed, it yields by force over stiffness and comes back.
+    Hold an arm compliantly: pushed, it yields by force over stiffness and comes back.
 
-    It starts the dynamics node in cartesian_impedance, or in joint_impedance with fewer than six
+    Starts the dynamics node in cartesian_impedance, or in joint_impedance with fewer than six
     joints. ARGUMENTS, after --, are the node's: -p NAME:=VALUE, -r FROM:=TO.
 
     Parameters
