@@ -74,6 +74,7 @@ class ShakenArm(SoftArm):
         self.rates = self.pipeline.settings.torque_rate_limit
         self.possible = np.tile([-1e3, 1e3], self.model.n)
         self.law = self.pipeline.law
+        self.tip_in_body = self.simulation._chain.tip_transforms[0][:3, 3]
 
     # --- a cycle -----------------------------------------------------------------------------
 
@@ -106,7 +107,7 @@ class ShakenArm(SoftArm):
 
     def tip(self):
         data = self.simulation._data
-        return data.xpos[-1] + data.xmat[-1].reshape(3, 3) @ self.simulation._tip
+        return data.xpos[-1] + data.xmat[-1].reshape(3, 3) @ self.tip_in_body
 
     def judge(self, torque):
         """Note how far a command is beyond limits."""
