@@ -473,7 +473,7 @@ Settings with_contacts(robodyn::ContactAction action)
 {
   Settings settings = pendulum::settings();
   settings.contact_threshold_moving = {1.0};
-  settings.contact_threshold_standing = {1.0};
+  settings.contact_threshold_stationary = {1.0};
   settings.on_contact = action;
   return settings;
 }
@@ -620,7 +620,7 @@ TEST(ControllerLogic, ReactsToNothingWithoutThresholds)
 {
   const std::string allowed =
     "parameter on_contact; allowed without contact_threshold_moving and "
-    "contact_threshold_standing: report";
+    "contact_threshold_stationary: report";
   Settings settings = pendulum::settings();
   settings.on_contact = robodyn::ContactAction::stop;
   ControllerLogic logic;
@@ -716,7 +716,7 @@ TEST(ControllerLogic, AWrenchBeyondWhatMayBeAddedIsRefusedAndNothingActs)
   Arm arm(settings);
   arm.logic.activate();
   arm.simulate(100);
-  const auto refusal_of = [&arm](const robodyn::Six & wrench) {
+  const auto refusal_of = [&arm](const robodyn::Vector6 & wrench) {
     EXPECT_EQ(arm.logic.set_target_wrench("base", wrench), "");
     arm.simulate(1);
     return arm.logic.text_of(arm.logic.take_refused_wrench());
@@ -792,7 +792,7 @@ TEST(ControllerLogic, RefusesATargetPoseBeyondTheReachOfTheArm)
   arm.logic.activate();
   arm.simulate(100);
   const double reach = pendulum::kLength + 0.1;
-  const auto refusal_of = [&arm](const robodyn::Three & place_of_tip, double q) {
+  const auto refusal_of = [&arm](const robodyn::Vector3 & place_of_tip, double q) {
     EXPECT_EQ(arm.logic.set_target_pose("", place_of_tip, orientation(q)), "");
     arm.simulate(1);
     return arm.logic.text_of(arm.logic.take_refused_target());
@@ -867,7 +867,7 @@ TEST(ControllerLogic, ACancellationEndsASetpointAndANewOneIsFollowedAfterAContac
 TEST(ControllerLogic, AWrenchEndsWithAContact)
 {
   Settings settings = soft_settings(Mode::cartesian_impedance);
-  settings.contact_threshold_moving = settings.contact_threshold_standing = {1.0};
+  settings.contact_threshold_moving = settings.contact_threshold_stationary = {1.0};
   settings.on_contact = robodyn::ContactAction::stop;
   settings.state_timeout = 10.0;
   Arm arm(settings);
@@ -947,7 +947,7 @@ TEST(ControllerLogic, AReferenceDroppedForStaleStatesIsTold)
 TEST(ControllerLogic, AContactEndsAStreamOfTargetsAndTheArmStaysSoft)
 {
   Settings settings = soft_settings(Mode::cartesian_impedance);
-  settings.contact_threshold_moving = settings.contact_threshold_standing = {1.0};
+  settings.contact_threshold_moving = settings.contact_threshold_stationary = {1.0};
   settings.on_contact = robodyn::ContactAction::stop;
   Arm arm(settings);
   arm.logic.activate();
@@ -1006,7 +1006,7 @@ TEST(ControllerLogic, ACycleOfAnImpedanceAllocatesNothing)
 {
   for (const Mode mode : kSoftModes) {
     Settings settings = soft_settings(mode);
-    settings.contact_threshold_moving = settings.contact_threshold_standing = {1.0};
+    settings.contact_threshold_moving = settings.contact_threshold_stationary = {1.0};
     settings.on_contact = robodyn::ContactAction::stop;
     Arm arm(settings);
     arm.logic.activate();

@@ -339,7 +339,7 @@ TEST(InverseDynamicsController, TellsOnTopicsWhatTheOutsideDoes)
   Arm arm{
     {"mode", "computed_torque"},
     {"contact_threshold_moving", std::vector<double>{0.2}},
-    {"contact_threshold_standing", std::vector<double>{0.2}}};
+    {"contact_threshold_stationary", std::vector<double>{0.2}}};
   ASSERT_TRUE(arm.configure());
   ASSERT_TRUE(arm.activate());
   // The newest of each; the executor's thread writes while the test reads.

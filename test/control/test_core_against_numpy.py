@@ -51,7 +51,7 @@ def changes_of(kind, choice):
         'kp': kp * kind.kp,
         'kd': kd * kind.kd,
         'friction_velocity': friction_velocity,
-        'position_guard': width,
+        'soft_limit_width': width,
         **terms(*given),
     }
 

@@ -88,7 +88,7 @@ class ArmInMotion:
             kp=kp * ones,
             kd=kd * ones,
             friction_velocity=width,
-            position_guard=0.0,
+            soft_limit_width=0.0,
             impedance_stiffness=ones,
             impedance_nullspace_stiffness=ones,
             ramp_time=RAMP_TIME,

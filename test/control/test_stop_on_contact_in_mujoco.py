@@ -32,7 +32,7 @@ class Run:
                 **PANDA,
                 mode='computed_torque',
                 contact_threshold_moving=(4.0,),
-                contact_threshold_standing=(6.0,),
+                contact_threshold_stationary=(6.0,),
                 **settings,
             ),
             None,

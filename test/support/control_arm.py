@@ -100,7 +100,7 @@ class Kind:
             'mode': 'computed_torque',
             'kp': self.kp,
             'kd': self.kd,
-            'position_guard': 0.1,
+            'soft_limit_width': 0.1,
             'impedance_stiffness': np.zeros(self.n),
             'impedance_nullspace_stiffness': np.zeros(self.n),
             'effort_limits': self.effort_limits,

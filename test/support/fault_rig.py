@@ -36,7 +36,7 @@ COMMAND_SCALE = np.array([-0.125, 4.0, 0.5, -8.0, 16.0, -0.25, 2.0])
 OBSERVED = {
     'on_contact': 'stop',
     'contact_threshold_moving': [1e9],
-    'contact_threshold_standing': [1e9],
+    'contact_threshold_stationary': [1e9],
 }
 PARAMETERS = {
     'command_scale': COMMAND_SCALE.tolist(),

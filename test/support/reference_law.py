@@ -72,9 +72,9 @@ class Coefficients:
 
     Parameters
     ----------
-    hold : float
+    static_gravity : float
         Of g(q), with a reference or without.
-    feedforward, computed : array, shape (5,)
+    at_reference, at_measured : array, shape (5,)
         Of the inertial, Coriolis, gravity, friction and effort parts of a reference: where the
         reference is, and where the arm is measured.
     kp, kd : array, shape (n,)
@@ -89,9 +89,9 @@ class Coefficients:
         [1/s]
     """
 
-    hold: float
-    feedforward: np.ndarray
-    computed: np.ndarray
+    static_gravity: float
+    at_reference: np.ndarray
+    at_measured: np.ndarray
     kp: np.ndarray
     kd: np.ndarray
     damping: float
@@ -102,7 +102,7 @@ class Coefficients:
     @property
     def gravity(self) -> float:
         """Of g(q) where there is no reference."""
-        return self.hold + self.feedforward[2] + self.computed[2]
+        return self.static_gravity + self.at_reference[2] + self.at_measured[2]
 
     def equals(self, other: Coefficients) -> bool:
         """Return whether all of them are the other's."""
@@ -126,14 +126,14 @@ def coefficients(law: ControlLaw, damping: float = 0.0) -> Coefficients:
     )
     is_feedforward, is_computed = s.mode == 'feedforward', s.mode == 'computed_torque'
     return Coefficients(
-        hold=float(s.terms_gravity and not is_feedforward and not is_computed),
-        feedforward=is_feedforward * of_terms,
-        computed=is_computed * of_terms,
+        static_gravity=float(s.terms_gravity and not is_feedforward and not is_computed),
+        at_reference=is_feedforward * of_terms,
+        at_measured=is_computed * of_terms,
         kp=is_computed * s.kp,
         kd=is_computed * s.kd,
         damping=damping,
         friction_slope=1.0 / s.friction_velocity,
-        limit_slope=1.0 / s.position_guard if s.position_guard else 0.0,
+        limit_slope=1.0 / s.soft_limit_width if s.soft_limit_width else 0.0,
         limit_damping=s.kd,
     )
 
@@ -163,7 +163,7 @@ def torque_parts(
     """
     c, arm = chosen or coefficients(law), Dynamics(law.inverse_dynamics)
     parts = TorqueParts(*np.zeros((6, len(q))))
-    gravity = c.gravity if reference is None else c.hold
+    gravity = c.gravity if reference is None else c.static_gravity
     parts = parts._replace(gravity=gravity * arm.gravity(q))
     if c.damping and np.isfinite(qd).all():
         parts = parts._replace(feedback=-c.damping * arm.inertial(q, qd))
@@ -176,8 +176,8 @@ def torque_parts(
     if c.kp.any() or c.kd.any():
         parts = parts._replace(feedback=parts.feedback + arm.inertial(q, correction))
     for where, speed, weights in (
-        (q, qd, c.computed),
-        (wanted.position, wanted.velocity, c.feedforward),
+        (q, qd, c.at_measured),
+        (wanted.position, wanted.velocity, c.at_reference),
     ):
         if not weights.any():
             continue

@@ -45,15 +45,16 @@ public:
     jacobian_(6 * n_)
   {
     if (
-      settings.contact_threshold_moving.empty() != settings.contact_threshold_standing.empty()) {
+      settings.contact_threshold_moving.empty() !=
+      settings.contact_threshold_stationary.empty()) {
       throw std::runtime_error(
-        "parameters contact_threshold_moving and contact_threshold_standing; allowed: "
+        "parameters contact_threshold_moving and contact_threshold_stationary; allowed: "
         "both, or neither");
     }
     if (!settings.contact_threshold_moving.empty()) {
       detector_.emplace(
         n_, robodyn::ContactThresholds{
-              settings.contact_threshold_moving, settings.contact_threshold_standing,
+              settings.contact_threshold_moving, settings.contact_threshold_stationary,
               settings.contact_dwell});
     }
     // Coulomb friction is half the difference of the friction torques in both directions of a

@@ -35,9 +35,9 @@ using robodyn::Fault;
 using robodyn::kNaN;
 using robodyn::Mode;
 using robodyn::Settings;
-using robodyn::Six;
-using robodyn::Three;
 using robodyn::Vector;
+using robodyn::Vector3;
+using robodyn::Vector6;
 
 // Refuse a reaction to contacts without thresholds, or without commands; throws
 // std::runtime_error.
@@ -53,7 +53,7 @@ inline void check_reaction(const Settings & settings, bool is_commanding = true)
     settings.contact_threshold_moving.empty()) {
     throw std::runtime_error(
       "parameter on_contact; allowed without contact_threshold_moving and "
-      "contact_threshold_standing: report");
+      "contact_threshold_stationary: report");
   }
 }
 
@@ -357,7 +357,8 @@ public:
   // Let the tip of a Cartesian impedance go to a pose in a frame; orientation: x, y, z, w. What the
   // state of the arm refuses is said by take_refused_target.
   std::string set_target_pose(
-    const std::string & frame, const Three & position, const std::array<double, 4> & orientation)
+    const std::string & frame, const Vector3 & position,
+    const std::array<double, 4> & orientation)
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return kNotConfigured; }
@@ -371,11 +372,11 @@ public:
   }
 
   // Add a wrench at the tip of an impedance, in a frame, for state_timeout.
-  std::string set_target_wrench(const std::string & frame, const Six & wrench)
+  std::string set_target_wrench(const std::string & frame, const Vector6 & wrench)
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return kNotConfigured; }
-    TipRequest<Six> request{wrench, false};
+    TipRequest<Vector6> request{wrench, false};
     const std::string wrong = wrong_frame(frame, request.is_relative);
     if (wrong.empty()) { arm_->new_wrench.put(request); }
     return wrong;
@@ -425,7 +426,7 @@ private:
     Mailbox<Vector> load, new_setpoint;
     Fault overload;  // for which the last load was refused
     Mailbox<TipRequest<robodyn::Pose>> new_target;
-    Mailbox<TipRequest<Six>> new_wrench;
+    Mailbox<TipRequest<Vector6>> new_wrench;
   };
 
   // Return why the frame of a target is refused; empty: it is the base link's or the tip's.
@@ -519,7 +520,7 @@ private:
     arm_->new_target.take([this, &is_taken](const TipRequest<robodyn::Pose> & target) {
       return is_taken(arm_->pipeline.aim_tip(target.value, target.is_relative), refused_target_);
     });
-    arm_->new_wrench.take([this, &is_taken](const TipRequest<Six> & wrench) {
+    arm_->new_wrench.take([this, &is_taken](const TipRequest<Vector6> & wrench) {
       return is_taken(
         arm_->pipeline.add_wrench(wrench.value, now_, wrench.is_relative), refused_wrench_);
     });

@@ -66,16 +66,16 @@ constexpr double kLargestKdT = 0.5, kLargestRootKpT = 0.35355339059327373;
 // The coefficients of one law, or of a transition between two.
 struct LawCoefficients
 {
-  double hold = 0.0;                               // of g(q), whether there is a reference or not
+  double static_gravity = 0.0;                     // of g(q), whether there is a reference or not
   double damping = 0.0;                            // 1/s
   double friction_slope = 0.0, limit_slope = 0.0;  // of the smooth sign, of the soft joint limits
   double assistance = 0.0, dead_zone = 0.0;  // of friction at the measured velocity; rad/s or m/s
   // Of a reference's parts, evaluated at the reference and at the measured state.
-  PartCoefficients feedforward{}, computed{};
+  PartCoefficients at_reference{}, at_measured{};
   double coriolis_of_reference = 0.0;  // of C(q, qd) qd_d
   Vector kp, kd, limit_damping;
   ImpedanceCoefficients impedance;
-  Three wrench_point{};  // in the tip link's frame [m]
+  Vector3 wrench_point{};  // in the tip link's frame [m]
 
   explicit LawCoefficients(std::size_t joints)
   : kp(joints), kd(joints), limit_damping(joints), impedance(joints)
@@ -92,20 +92,20 @@ struct LawCoefficients
     const PartCoefficients model{
       static_cast<double>(law.terms.inertial), static_cast<double>(law.terms.coriolis),
       static_cast<double>(law.terms.gravity), static_cast<double>(law.terms.friction), 1.0};
-    hold = law.mode == Mode::gravity_compensation && law.terms.gravity ? 1.0 : 0.0;
-    feedforward = law.mode == Mode::feedforward ? model : none;
-    computed = is_computed || is_impedance ? model : none;
+    static_gravity = law.mode == Mode::gravity_compensation && law.terms.gravity ? 1.0 : 0.0;
+    at_reference = law.mode == Mode::feedforward ? model : none;
+    at_measured = is_computed || is_impedance ? model : none;
     const bool is_assisted = is_impedance || law.mode == Mode::gravity_compensation;
     assistance = is_assisted && law.terms.friction ? law.friction_compensation : 0.0;
-    computed[part::friction] *= 1.0 - assistance;
-    coriolis_of_reference = is_impedance ? computed[part::coriolis] : 0.0;
-    if (is_impedance) { computed[part::coriolis] = 0.0; }
+    at_measured[part::friction] *= 1.0 - assistance;
+    coriolis_of_reference = is_impedance ? at_measured[part::coriolis] : 0.0;
+    if (is_impedance) { at_measured[part::coriolis] = 0.0; }
     dead_zone = law.friction_dead_zone;
     wrench_point = law.wrench_point;
     impedance.ratio = is_impedance ? law.impedance.damping_ratio : 0.0;
     impedance.wrench = is_impedance ? 1.0 : 0.0;
     const bool is_in_base = law.impedance.frame == Frame::base;
-    Six & axes = is_in_base ? impedance.along_base : impedance.along_reference;
+    Vector6 & axes = is_in_base ? impedance.along_base : impedance.along_reference;
     impedance.along_base.fill(0.0);
     impedance.along_reference.fill(0.0);
     if (is_at_tip) { axes = law.impedance.tip_stiffness; }
@@ -118,11 +118,11 @@ struct LawCoefficients
     }
     damping = 0.0;
     friction_slope = 1.0 / law.friction_velocity;
-    limit_slope = law.position_guard > 0.0 ? 1.0 / law.position_guard : 0.0;
+    limit_slope = law.soft_limit_width > 0.0 ? 1.0 / law.soft_limit_width : 0.0;
   }
 
-  bool has_feedforward() const { return has_any(feedforward); }
-  bool has_feedback() const { return has_any(computed) || any(kp) || any(kd) || yields(); }
+  bool has_feedforward() const { return has_any(at_reference); }
+  bool has_feedback() const { return has_any(at_measured) || any(kp) || any(kd) || yields(); }
   // Whether the arm may be moved away from its reference.
   bool yields() const { return impedance.is_any(); }
   // Whether there is anything that a reference changes.
@@ -139,13 +139,16 @@ struct LawCoefficients
   }
 
   // The coefficient of g(q) where there is no reference.
-  double gravity() const { return hold + feedforward[part::gravity] + computed[part::gravity]; }
+  double gravity() const
+  {
+    return static_gravity + at_reference[part::gravity] + at_measured[part::gravity];
+  }
 
   bool operator==(const LawCoefficients & other) const
   {
-    return hold == other.hold && damping == other.damping &&
+    return static_gravity == other.static_gravity && damping == other.damping &&
            friction_slope == other.friction_slope && limit_slope == other.limit_slope &&
-           feedforward == other.feedforward && computed == other.computed &&
+           at_reference == other.at_reference && at_measured == other.at_measured &&
            coriolis_of_reference == other.coriolis_of_reference && kp == other.kp &&
            kd == other.kd && limit_damping == other.limit_damping &&
            assistance == other.assistance && dead_zone == other.dead_zone &&
@@ -161,12 +164,12 @@ struct LawCoefficients
     const auto each = [&between](auto & to, const auto & x, const auto & y) {
       for (std::size_t i = 0; i < to.size(); ++i) { to[i] = between(x[i], y[i]); }
     };
-    hold = between(a.hold, b.hold);
+    static_gravity = between(a.static_gravity, b.static_gravity);
     damping = between(a.damping, b.damping);
     friction_slope = between(a.friction_slope, b.friction_slope);
     limit_slope = between(a.limit_slope, b.limit_slope);
-    each(feedforward, a.feedforward, b.feedforward);
-    each(computed, a.computed, b.computed);
+    each(at_reference, a.at_reference, b.at_reference);
+    each(at_measured, a.at_measured, b.at_measured);
     coriolis_of_reference = between(a.coriolis_of_reference, b.coriolis_of_reference);
     each(kp, a.kp, b.kp);
     each(kd, a.kd, b.kd);
@@ -245,7 +248,7 @@ public:
     std::fill(parts.begin(), parts.end(), 0.0);
     if (reference != nullptr) {
       const double weight =
-        law.feedforward[kEffortCoefficient] + law.computed[kEffortCoefficient];
+        law.at_reference[kEffortCoefficient] + law.at_measured[kEffortCoefficient];
       for (std::size_t i = 0; i < n_; ++i) {
         parts[part::effort * n_ + i] = weight * reference->effort[i];
       }
@@ -304,7 +307,7 @@ public:
       multiply_mass(accelerated + 1, at_rest);
     }
 
-    const double weight_at_rest = reference != nullptr ? law.hold : gravity_weight;
+    const double weight_at_rest = reference != nullptr ? law.static_gravity : gravity_weight;
     add(parts, part::gravity, weight_at_rest, there);
     if (has_damping) { add(parts, part::feedback, -damping, damped, at_rest); }
     bool succeeded = true;
@@ -314,7 +317,7 @@ public:
     }
     if (has_impedance) { succeeded &= add_impedance(law, period, model, q, *reference, parts); }
     if (has_feedback) {
-      const PartCoefficients & c = law.computed;
+      const PartCoefficients & c = law.at_measured;
       add(parts, part::coriolis, c[part::coriolis], at_measured, at_rest);
       if (has_halves) {
         add(parts, part::coriolis, law.coriolis_of_reference, halves, halves + 1);
@@ -326,7 +329,7 @@ public:
         law, model, c, reference->velocity, at_rest, at_measured, accelerated, parts);
     }
     if (has_feedforward) {
-      const PartCoefficients & c = law.feedforward;
+      const PartCoefficients & c = law.at_reference;
       add(parts, part::coriolis, c[part::coriolis], at_desired + 1, at_desired);
       add(parts, part::inertial, c[part::inertial], at_desired + 2, at_desired);
       add(parts, part::gravity, c[part::gravity], at_desired);
@@ -515,10 +518,10 @@ private:
       tip.reference = tip_.apply(from_);
       tip.wrench = tip_.wrench();
       tip.jacobian = jacobian_.data();
-      const Three lever = tip.tip.turn.apply(law.wrench_point);
+      const Vector3 lever = tip.tip.turn.apply(law.wrench_point);
       for (std::size_t i = 0; i < n_; ++i) {
-        const Three axis{jacobian_[3 * n_ + i], jacobian_[4 * n_ + i], jacobian_[5 * n_ + i]};
-        const Three moved = cross(axis, lever);
+        const Vector3 axis{jacobian_[3 * n_ + i], jacobian_[4 * n_ + i], jacobian_[5 * n_ + i]};
+        const Vector3 moved = cross(axis, lever);
         for (std::size_t k = 0; k < 3; ++k) { jacobian_[k * n_ + i] += moved[k]; }
       }
     }
@@ -527,9 +530,9 @@ private:
       parts.data() + part::feedback * n_);
   }
 
-  static Pose at_point(Pose pose, const Three & point)
+  static Pose at_point(Pose pose, const Vector3 & point)
   {
-    const Three lever = pose.turn.apply(point);
+    const Vector3 lever = pose.turn.apply(point);
     for (std::size_t k = 0; k < 3; ++k) { pose.position[k] += lever[k]; }
     return pose;
   }

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.ros
 FORCE = np.array([8.0, -12.0, 6.0])  # [N], in the base link's axes
 THRESHOLDS = {
     'contact_threshold_moving': [3.0],
-    'contact_threshold_standing': [3.0],
+    'contact_threshold_stationary': [3.0],
 }
 
 

@@ -371,12 +371,12 @@ def test_watchdog_that_is_late_or_has_ended_is_a_warning(has_ended, lateness, le
 
 def test_what_is_missing_is_logged_at_whatever_level_it_has_next():
     cycle = Cycle()
-    cycle._started, cycle._told_missing = -np.inf, ''
+    cycle._started, cycle._last_logged_missing = -np.inf, ''
     cycle._node = SimpleNamespace(get_logger=lambda: logger)
     logger = get_logger('levels')
     for level, words in ((WARN, 'waiting'), (ERROR, 'broken'), (WARN, 'waiting again')):
-        ControlCycle.remark(cycle, DiagnosticStatus(level=level, message=words))
-        assert cycle._told_missing == words
+        ControlCycle.log_missing_inputs(cycle, DiagnosticStatus(level=level, message=words))
+        assert cycle._last_logged_missing == words
 
 
 def test_a_second_fault_like_the_first_is_logged_and_one_that_goes_on_is_not():
