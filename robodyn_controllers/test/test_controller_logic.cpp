@@ -505,6 +505,36 @@ TEST(ControllerLogic, EstimatesNothingInFeedforward)
   EXPECT_FALSE(arm.logic.contact_watch().has_estimate());
 }
 
+TEST(ControllerLogic, ObservesAnArmByItsMeasuredEffortsInAnyModeAndNeverCommandsIt)
+{
+  Settings settings = pendulum::settings();
+  settings.mode = Mode::feedforward;
+  settings.terms.gravity = false;
+  ControllerLogic logic;
+  logic.configure(model(), settings, {}, {-2.0}, true);
+  EXPECT_EQ(logic.set_payload("", payload_of(1.0)), "");
+  logic.activate();
+  const double push = 0.5, amplitude = 0.2, rate = 3.0;  // N m, rad, rad/s
+  const long before = allocations;
+  for (int k = 0; k < 1000; ++k) {
+    const double time = 0.001 * k, q = amplitude * std::sin(rate * time);
+    const double qd = rate * amplitude * std::cos(rate * time), qdd = -rate * rate * q;
+    const double inertia = 3.0 * pendulum::kLength * pendulum::kLength;
+    const double effort = -2.0 * (inertia * qdd + pendulum::held(q, 3.0) - push);
+    logic.observe(0.001, &q, &qd, &effort);
+    logic.tip_wrench();
+  }
+  EXPECT_EQ(allocations - before, 0);
+  EXPECT_NEAR(logic.contact_watch().torque()[0], push, 1e-4);
+  double command = 7.0;
+  EXPECT_FALSE(logic.deactivate(&command));
+  EXPECT_EQ(command, 7.0);
+  settings = with_contacts(robodyn::ContactAction::stop);
+  EXPECT_EQ(
+    refusal_of([&] { logic.configure(model(), settings, {}, {1.0}, true); }),
+    "parameter on_contact; allowed where sensing is 'measured', which commands nothing: report");
+}
+
 TEST(ControllerLogic, ReactsToAContactAsItIsTold)
 {
   using robodyn::ContactAction;

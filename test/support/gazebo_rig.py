@@ -59,7 +59,7 @@ WAYS = {
     'chained': ('inverse_dynamics_controller', 'joint_trajectory_controller/joint_trajectory'),
 }
 DIRECTLY = 'joint_trajectory_controller/joint_trajectory'
-DOCS_GOAL = np.array([0.5, 0.5, -0.5, 0.5, 0.5, 0.0])  # of docs/gazebo.md, in 3 s
+DOCS_GOAL = np.array([0.5, 0.5, -0.5, 0.5, 0.5, 0.0])  # of docs/simulators.md, in 3 s
 
 
 def missing(way: str, simulator: str = 'gazebo') -> list[str]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Mistakes that users make with the node, and what it says; docs/mistakes.md lists them.
+Mistakes that users make with the node, and what it says; docs/troubleshooting.md lists them.
 
 Each test is marked with what is done, what the log (or the answer) says, and what diagnostics say,
 and holds the node to these very words. '…' in them stands for anything; an empty log for no
