@@ -773,15 +773,15 @@ def test_a_controller_of_a_tree_carries_a_payload_in_each_hand_and_aims_the_chos
     model.tip = 1
     library = doors[1].library
     door = library.door_open(ctypes.byref(model), numbers)
-    for link, mass, answer in (
+    for on, mass, answer in (
         (b'left_hand', 0.7, b''),
         (b'torso', 0.7, b"payload link 'torso'; allowed: 'left_hand', 'right_hand'"),
         (b'', 1.5, b''),
     ):
         payload = SharedPayload(mass, (0.0, 0.0, 0.05), 6 * (0.0,))
-        assert library.door_payload(door, link, ctypes.byref(payload)) == answer
-    for link, mass in zip(tips, (0.7, 1.5)):
-        tree = tree.with_payload(rd.Payload(mass, (0.0, 0.0, 0.05), link=link))
+        assert library.door_payload(door, on, ctypes.byref(payload)) == answer
+    for tip, mass in zip(tips, (0.7, 1.5)):
+        tree = tree.with_payload(rd.Payload(mass, (0.0, 0.0, 0.05), link=tip))
     library.door_activate(door)
     position, command = np.array([0.2, 0.3, 0.8, 0.6, -0.4, -0.8, -0.6]), np.empty(7)
     for _ in range(5):
