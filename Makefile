@@ -79,8 +79,7 @@ lint: setup  ## ruff, mypy, clang-format, codespell, XML, manifests, and what th
 	@git ls-files '*.py' '*.md' '*.rst' '*.[ch]' '*.[ch]pp' '*.yaml' | xargs $(BIN)/codespell
 	@$(BIN)/python environment/check_xml.py
 	@$(BIN)/python environment/check_packages.py
-	@set -e; for script in write_file_list write_parameter_table write_plot_layout draw_compiled \
-	    write_arms_table; \
+	@set -e; for script in write_parameter_table write_plot_layout draw_compiled write_arms_table; \
 	    do $(BIN)/python docs/$$script.py --check; done
 	@$(BIN)/python docs/check_pages.py
 	@$(WITH_ROS) $(BIN)/python docs/write_fault_table.py --check
