@@ -104,6 +104,7 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_configur
     params_ = own_parameters_->get_params();
     n_ = params_.joints.size();
     const auto library = std::make_shared<ModelLibrary>(params_.model_library, params_.joints);
+    library->choose_tip(tip_of(library->model(), "tip_link", params_.tip_link));
     const robodyn_model & model = library->model();
     if (params_.check_description) {
       const std::string difference = difference_of_kinematics(model, get_robot_description());
@@ -122,13 +123,13 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_configur
     state_ = state_message(params_.joints);
     links_ = moved_links(get_robot_description(), params_.joints);
     torques_.message = torques_message(params_.joints);
-    wrench_.message = wrench_message(model.tip_links[0]);
+    wrench_.message = wrench_message(tip_link(model));
     contact_.message = contact_message(params_.joints, links_);
     make_services(settings);
     if (!is_observing()) { take_commands(); }
     RCLCPP_INFO(
       get_node()->get_logger(), "model of %zu joints to '%s' by %s, kinematics %.12s", n_,
-      model.tip_links[0], model.generator, model.kinematics);
+      tip_link(model), model.generator, model.kinematics);
   } catch (const std::exception & error) {
     RCLCPP_ERROR(get_node()->get_logger(), "cannot configure: %s", error.what());
     return CallbackReturn::FAILURE;
@@ -202,7 +203,8 @@ void InverseDynamicsController::make_services(const Settings & settings)
       const robodyn_payload payload{
         given.mass,
         {given.center_of_mass.x, given.center_of_mass.y, given.center_of_mass.z},
-        {given.ixx, given.ixy, given.ixz, given.iyy, given.iyz, given.izz}};
+        {given.ixx, given.ixy, given.ixz, given.iyy, given.iyz, given.izz},
+        0};
       const std::string wrong = logic_.set_payload(given.link, payload);
       response->success = wrong.empty();
       response->message = wrong.empty() ? std::to_string(given.mass) + " kg are taken" : wrong;

@@ -36,6 +36,7 @@ inline const robodyn_model & model()
     "base",
     1,
     tips,
+    0,
     "none",
     is_prismatic,
     positions,

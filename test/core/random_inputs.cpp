@@ -159,7 +159,8 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
     laws[k].friction_compensation = 0.8;
     laws[k].friction_dead_zone = 0.002;
   }
-  const robodyn_payload payloads[] = {{0.0, {}, {}}, {1.0, {0.1, 0.0, 0.0}, {}}, {60.0, {}, {}}};
+  const robodyn_payload payloads[] = {
+    {0.0, {}, {}, 0}, {1.0, {0.1, 0.0, 0.0}, {}, 0}, {60.0, {}, {}, 0}};
   std::vector<rd::Vector> loads(3, robodyn_controllers::first_load(library));
   for (std::size_t k = 0; k < 3; ++k) {
     library.make_load(&payloads[k], nullptr, loads[k].data());

@@ -97,7 +97,7 @@ def compiled_program(source: Path, folder: Path, options: Sequence[str]) -> Path
 
 def shared_model(library: Path) -> SharedModel:
     """Return the model of a shared library, loaded."""
-    function = ctypes.CDLL(str(library)).robodyn_model_v4
+    function = ctypes.CDLL(str(library)).robodyn_model_v5
     function.restype = ctypes.POINTER(SharedModel)
     return function().contents
 

@@ -65,15 +65,41 @@ inline Vector first_load(const robodyn_model & library)
   return load;
 }
 
-// Write the load of a payload and gravity; return why they are refused, empty: they are not.
+// Return the tip link that is meant where none is named.
+inline const char * tip_link(const robodyn_model & model)
+{
+  return model.tip_links[model.tip];
+}
+
+// Return the index of a tip link, empty: the one that is meant; throws std::runtime_error.
+inline int tip_of(
+  const robodyn_model & model, const std::string & element, const std::string & link)
+{
+  if (link.empty()) { return model.tip; }
+  std::string allowed;
+  for (int tip = 0; tip < model.tips; ++tip) {
+    if (link == model.tip_links[tip]) { return tip; }
+    allowed += (tip == 0 ? "'" : ", '") + std::string(model.tip_links[tip]) + "'";
+  }
+  throw std::runtime_error(element + " '" + link + "'; allowed: " + allowed);
+}
+
+// Write the load of payloads and gravity; return why they are refused, empty: they are not.
 inline std::string checked_load(
-  const robodyn_model & model, const robodyn_payload & payload,
+  const robodyn_model & model, const std::vector<robodyn_payload> & payloads,
   const std::vector<double> & gravity, Vector & load)
 {
   if (gravity.size() != 3) {
     return "gravity: " + std::to_string(gravity.size()) + " numbers; allowed: 3";
   }
-  const robodyn_refusal refused = model.make_load(&payload, gravity.data(), load.data());
+  Vector bare(load.size()), one(load.size());
+  robodyn_refusal refused = model.make_load(nullptr, gravity.data(), bare.data());
+  load = bare;
+  for (const robodyn_payload & payload : payloads) {
+    if (refused.element != nullptr) { break; }
+    refused = model.make_load(&payload, gravity.data(), one.data());
+    for (std::size_t i = 0; i < load.size(); ++i) { load[i] += one[i] - bare[i]; }
+  }
   if (refused.element == nullptr) { return ""; }
   const auto number = [&refused](double each) {
     return std::to_string(each) + " " + refused.unit;
@@ -124,7 +150,7 @@ public:
     auto arm = std::make_unique<Arm>(std::move(model), settings, command_scale, is_observed);
     if (!gravity.empty()) { arm->gravity = gravity; }
     Vector load = first_load(*arm->model);
-    const std::string wrong = checked_load(*arm->model, arm->payload, arm->gravity, load);
+    const std::string wrong = checked_load(*arm->model, arm->payloads, arm->gravity, load);
     if (!wrong.empty()) { throw std::runtime_error("parameter " + wrong); }
     arm->pipeline.change_load(load.data());
     arm->watch.change_load(load.data());
@@ -288,11 +314,16 @@ public:
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return kNotConfigured; }
-    const std::string tip = arm_->model->tip_links[0];
-    if (!link.empty() && link != tip) {
-      return "payload link '" + link + "'; allowed: '" + tip + "'";
+    const robodyn_model & model = *arm_->model;
+    try {
+      const int tip = tip_of(model, "payload link", link);
+      std::vector<robodyn_payload> payloads = arm_->payloads;
+      payloads[static_cast<std::size_t>(tip)] = payload;
+      payloads[static_cast<std::size_t>(tip)].tip = tip;
+      return change_load(payloads, arm_->gravity);
+    } catch (const std::runtime_error & error) {
+      return error.what();
     }
-    return change_load(payload, arm_->gravity);
   }
 
   std::string set_gravity(const std::string & frame, const std::vector<double> & gravity)
@@ -303,7 +334,7 @@ public:
     if (!frame.empty() && frame != base) {
       return "gravity frame_id: '" + frame + "'; allowed: the base link '" + base + "', or empty";
     }
-    return change_load(arm_->payload, gravity);
+    return change_load(arm_->payloads, gravity);
   }
 
   // Change the settings to what a function returns for the model; its exceptions pass through.
@@ -404,6 +435,7 @@ private:
       applied(n),
       scale(scales),
       setpoint(3 * n, kNaN),
+      payloads(static_cast<std::size_t>(model->tips)),
       gravity(model->gravity, model->gravity + 3)
     {
     }
@@ -420,7 +452,7 @@ private:
     bool has_applied = false, is_watching = false;  // since activation, in the last cycle
     const Vector scale;
     Vector setpoint;
-    robodyn_payload payload{};  // these two: the last ones that were taken
+    std::vector<robodyn_payload> payloads;  // of each tip; these two: the last that were taken
     std::vector<double> gravity;
     Mailbox<Settings> changes;
     Mailbox<Vector> load, new_setpoint;
@@ -432,7 +464,7 @@ private:
   // Return why the frame of a target is refused; empty: it is the base link's or the tip's.
   std::string wrong_frame(const std::string & frame, bool & is_relative) const
   {
-    const std::string base = arm_->model->base_link, tip = arm_->model->tip_links[0];
+    const std::string base = arm_->model->base_link, tip = tip_link(*arm_->model);
     is_relative = frame == tip;
     if (is_relative || frame.empty() || frame == base) { return ""; }
     return "frame_id: '" + frame + "'; allowed: one of '', '" + tip + "', '" + base + "'";
@@ -453,10 +485,11 @@ private:
     return found;
   }
 
-  std::string change_load(const robodyn_payload & payload, const std::vector<double> & gravity)
+  std::string change_load(
+    const std::vector<robodyn_payload> & payloads, const std::vector<double> & gravity)
   {
     Vector load = first_load(*arm_->model);
-    const std::string wrong = checked_load(*arm_->model, payload, gravity, load);
+    const std::string wrong = checked_load(*arm_->model, payloads, gravity, load);
     if (!wrong.empty()) { return wrong; }
     const std::uint64_t number = arm_->load.put(load);
     const auto until = std::chrono::steady_clock::now() + longest_wait_;
@@ -469,7 +502,7 @@ private:
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     if (arm_->load.is_taken(number) && !arm_->load.result()) { return words(arm_->overload); }
-    arm_->payload = payload;
+    arm_->payloads = payloads;
     arm_->gravity = gravity;
     return "";
   }
