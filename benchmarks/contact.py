@@ -122,7 +122,7 @@ def costs() -> list[float]:
             base_link='panda_link0',
             tip_link='panda_link8',
             contact_threshold_moving=(5.0,),
-            contact_threshold_standing=(10.0,),
+            contact_threshold_stationary=(10.0,),
         ),
         None,
     )

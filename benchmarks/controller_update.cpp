@@ -33,7 +33,7 @@ robodyn::Settings settings_of(const robodyn_model & arm, robodyn::Mode mode)
   settings.kd.assign(n, 20.0);
   settings.terms.gravity_factor.assign(n, 1.0);
   settings.friction_velocity = 0.01;
-  settings.position_guard = 0.05;
+  settings.soft_limit_width = 0.05;
   settings.impedance.stiffness.assign(n, 100.0);
   settings.impedance.nullspace_stiffness.assign(n, 10.0);
   settings.impedance.tip_stiffness = {400.0, 400.0, 400.0, 30.0, 30.0, 30.0};

@@ -128,21 +128,21 @@ def used_per_state(pid: int, is_node: bool, seconds: float) -> tuple[float, floa
     return main, everything
 
 
-def column(rate: float, is_heard: bool, seconds: float, fifo: bool) -> dict[str, float]:
+def column(rate: float, has_subscribers: bool, seconds: float, fifo: bool) -> dict[str, float]:
     """Return the parts of a run [us]."""
     latency.RATE = rate
     here = str(Path(__file__).resolve())
     relay = str(Path(latency.__file__).resolve())
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory())
-        if is_heard:
+        if has_subscribers:
             stack.enter_context(latency.process(relay, '--listen'))
         where = str(Path(folder, 'parts.json'))
         node = [here, '--node', where, *latency.node_arguments()[2:]]
         with latency.process(*node, fifo=fifo) as child:
             main, everything = used_per_state(child.pid, True, seconds)
         medians = json.loads(Path(where).read_text(encoding='utf-8'))
-        answer = ['--relay', 'events', str(int(is_heard))]
+        answer = ['--relay', 'events', str(int(has_subscribers))]
         with latency.process(relay, *answer, fifo=fifo) as child:
             relay_main, relay_everything = used_per_state(child.pid, False, seconds)
     # A part that not every cycle has counts with its share.

@@ -364,12 +364,12 @@ def peers_of(cpp_relay: Path | None, base: Path | None) -> dict[str, Peer]:
     return peers
 
 
-def run(peer: Peer, seconds: float, fifo: bool, is_heard: bool) -> Run:
+def run(peer: Peer, seconds: float, fifo: bool, has_subscribers: bool) -> Run:
     """Return a run against a peer."""
     is_node = peer.tree is not None
-    command = peer.command if is_node else (*peer.command, str(int(is_heard)))
+    command = peer.command if is_node else (*peer.command, str(int(has_subscribers)))
     with contextlib.ExitStack() as stack:
-        if is_heard:
+        if has_subscribers:
             stack.enter_context(process(sys.executable, __file__, '--listen'))
         child = stack.enter_context(process(*command, fifo=fifo, tree=peer.tree))
         return measured(seconds, child.pid, is_node)
@@ -404,14 +404,14 @@ def ratios(peers: dict[str, Peer], runs: dict[bool, dict[str, list[Run]]]) -> li
         f'| the node, divided by | {" | ".join(FIGURES)} |',
         '|---|' + '--:|' * len(FIGURES),
     ]
-    for is_heard, of_peers in runs.items():
+    for has_subscribers, of_peers in runs.items():
         for to in [each for each in peers if each != 'node']:
             pairs = list(zip(of_peers['node'], of_peers[to], strict=True))
             values = ' | '.join(
                 f'{np.median([figure(node) / figure(bare) for node, bare in pairs]):.2f}'
                 for figure in FIGURES.values()
             )
-            heard = 'with listeners' if is_heard else 'alone'
+            heard = 'with listeners' if has_subscribers else 'alone'
             lines.append(f'| {peers[to].name}, {heard} | {values} |')
     return lines
 
@@ -448,14 +448,14 @@ def main() -> int:
     taken = stolen()
     peers = peers_of(options.cpp_relay, options.base)
     runs: dict[bool, dict[str, list[Run]]] = {
-        is_heard: {peer: [] for peer in peers} for is_heard in (False, True)
+        has_subscribers: {peer: [] for peer in peers} for has_subscribers in (False, True)
     }
     for i in range(options.rounds):
-        for is_heard, of_peers in runs.items():
+        for has_subscribers, of_peers in runs.items():
             for peer, kept in of_peers.items():
-                kept.append(run(peers[peer], options.seconds, options.fifo, is_heard))
+                kept.append(run(peers[peer], options.seconds, options.fifo, has_subscribers))
                 print(
-                    f'round {i + 1}: {peers[peer].name}{", heard" if is_heard else ""}: '
+                    f'round {i + 1}: {peers[peer].name}{", heard" if has_subscribers else ""}: '
                     f'p50 {kept[-1].percentile(50):.0f}, p99 {kept[-1].percentile(99):.0f}, '
                     f'processor {kept[-1].processor_time:.0f} us, '
                     f'lost {kept[-1].sent - kept[-1].answered}',

@@ -208,7 +208,7 @@ _FORMER_NAMES: dict[str, type[RobodynError] | tuple[type[RobodynError], ...]] = 
     'CannotSimulate': NoSolution,
     'ChangeRefused': NotReady,
     'DisconnectedChain': NoChain,
-    'FollowsNone': RejectedTrajectory,
+    'NotFollowing': RejectedTrajectory,
     'ImplausiblePayload': InvalidArgument,
     'InvalidAxis': MalformedUrdf,
     'InvalidNumber': (MalformedUrdf, InvalidArgument),

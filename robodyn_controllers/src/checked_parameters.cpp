@@ -119,7 +119,8 @@ Settings checked_settings(
 }
 
 rcl_interfaces::msg::SetParametersResult checked_parameters(
-  const std::vector<rclcpp::Parameter> & parameters, const Settings & settings)
+  const std::vector<rclcpp::Parameter> & parameters, const Settings & settings,
+  bool is_commanding)
 {
   Settings changed = settings;
   const command_pipeline::Params defaults;
@@ -136,7 +137,7 @@ rcl_interfaces::msg::SetParametersResult checked_parameters(
     try {
       robodyn::for_each_setting(take, changed, defaults);
       take("effort_limit_scale", scale, defaults.effort_limit_scale);
-      check_reaction(changed);
+      check_reaction(changed, is_commanding);
     } catch (const std::exception & error) {
       result.successful = false;
       result.reason = error.what();

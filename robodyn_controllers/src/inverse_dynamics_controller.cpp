@@ -72,6 +72,7 @@ InverseDynamicsController::command_interface_configuration() const
 {
   controller_interface::InterfaceConfiguration configuration{
     controller_interface::interface_configuration_type::INDIVIDUAL, {}};
+  if (is_observing()) { return configuration; }
   for (const std::string & joint : params_.joints) {
     configuration.names.push_back(joint + "/" + hardware_interface::HW_IF_EFFORT);
   }
@@ -84,7 +85,9 @@ InverseDynamicsController::state_interface_configuration() const
   controller_interface::InterfaceConfiguration configuration{
     controller_interface::interface_configuration_type::INDIVIDUAL, {}};
   for (const char * const kind :
-       {hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY}) {
+       {hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY,
+        hardware_interface::HW_IF_EFFORT}) {
+    if (kind == hardware_interface::HW_IF_EFFORT && !is_observing()) { continue; }
     for (const std::string & joint : params_.joints) {
       configuration.names.push_back(joint + "/" + kind);
     }
@@ -111,7 +114,7 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_configur
     state_period_ = 1.0 / shared.state_publish_rate;  // infinite for a rate of 0
     logic_.configure(
       {library, &model}, settings, params_.gravity,
-      each_joint("command_scale", params_.command_scale, n_));
+      each_joint("command_scale", params_.command_scale, n_), is_observing());
     position_.assign(n_, kNaN);
     velocity_.assign(n_, kNaN);
     reference_.assign(3 * n_, kNaN);
@@ -122,6 +125,7 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_configur
     wrench_.message = wrench_message(model.tip_links[0]);
     contact_.message = contact_message(params_.joints, links_);
     make_services(settings);
+    if (!is_observing()) { take_commands(); }
     RCLCPP_INFO(
       get_node()->get_logger(), "model of %zu joints to '%s' by %s, kinematics %.12s", n_,
       model.tip_links[0], model.generator, model.kinematics);
@@ -175,9 +179,10 @@ void InverseDynamicsController::make_services(const Settings & settings)
   // capture copies of what configure changes.
   const auto node = get_node();
   const std::vector<std::string> joints = params_.joints;
-  parameters_checked_ = node->add_on_set_parameters_callback(
-    [settings](const std::vector<rclcpp::Parameter> & parameters) {
-      return checked_parameters(parameters, settings);
+  parameters_checked_ =
+    node->add_on_set_parameters_callback([settings, is_commanding = !is_observing()](
+                                           const std::vector<rclcpp::Parameter> & parameters) {
+      return checked_parameters(parameters, settings, is_commanding);
     });
   parameters_taken_ = node->add_post_set_parameters_callback(
     [this, joints](const std::vector<rclcpp::Parameter> &) {
@@ -189,15 +194,6 @@ void InverseDynamicsController::make_services(const Settings & settings)
         RCLCPP_ERROR(get_node()->get_logger(), "parameters are not applied: %s", error.what());
       }
     });
-  subscription_ = node->create_subscription<Trajectory>(
-    "~/reference", rclcpp::SystemDefaultsQoS(),
-    [this](const Trajectory::ConstSharedPtr message) { take_setpoint(*message); });
-  target_pose_ = node->create_subscription<Pose>(
-    "~/target_pose", rclcpp::SystemDefaultsQoS(),
-    [this](const Pose::ConstSharedPtr message) { take_target_pose(*message); });
-  target_wrench_ = node->create_subscription<Wrench>(
-    "~/target_wrench", rclcpp::SystemDefaultsQoS(),
-    [this](const Wrench::ConstSharedPtr message) { take_target_wrench(*message); });
   set_payload_ = node->create_service<SetPayload>(
     "~/set_payload",
     [this, joints](
@@ -223,25 +219,15 @@ void InverseDynamicsController::make_services(const Settings & settings)
       response->message = wrong.empty() ? "gravity is taken" : wrong;
       response->joint_names = joints;
     });
-  enable_ = node->create_service<std_srvs::srv::SetBool>(
-    "~/enable", [this](
-                  const std_srvs::srv::SetBool::Request::SharedPtr request,
-                  std_srvs::srv::SetBool::Response::SharedPtr response) {
-      const std::string wrong = logic_.set_enabled(request->data);
-      response->success = wrong.empty();
-      response->message = !wrong.empty() ? wrong
-                        : request->data  ? "it commands while it is active"
-                                         : "it brakes, and leaves the stop command";
-    });
   publisher_ = node->create_publisher<State>("~/dynamics_state", rclcpp::SystemDefaultsQoS());
   open(torques_, "~/external_torques", rclcpp::SystemDefaultsQoS());
   open(wrench_, "~/tip_wrench", rclcpp::SystemDefaultsQoS());
   open(contact_, "~/contact", rclcpp::QoS(1).transient_local());
   is_contact_pending_ = false;
   monitor_timer_ = node->create_wall_timer(
-    kMonitorPeriod,
-    [this, logger = node->get_logger(), states = publisher_, torques = torques_.publisher,
-     wrench = wrench_.publisher, contact = contact_.publisher]() {
+    kMonitorPeriod, [this, is_sensing = params_.sensing != "none", logger = node->get_logger(),
+                     states = publisher_, torques = torques_.publisher,
+                     wrench = wrench_.publisher, contact = contact_.publisher]() {
       if (const robodyn::Fault fault = logic_.take_fault()) {
         RCLCPP_ERROR(logger, "fault: %s", logic_.text_of(fault).c_str());
       }
@@ -257,10 +243,34 @@ void InverseDynamicsController::make_services(const Settings & settings)
       wrench_.has_subscribers = wrench->get_subscription_count() > 0;
       const bool has_contact_subscribers = contact->get_subscription_count() > 0;
       logic_.set_watched(
-        is_watched_ || torques_.has_subscribers || wrench_.has_subscribers ||
+        is_sensing || is_watched_ || torques_.has_subscribers || wrench_.has_subscribers ||
         has_contact_subscribers);
     });
   state_publisher_ = realtime_publisher<State>(publisher_, state_);
+}
+
+void InverseDynamicsController::take_commands()
+{
+  const auto node = get_node();
+  subscription_ = node->create_subscription<Trajectory>(
+    "~/reference", rclcpp::SystemDefaultsQoS(),
+    [this](const Trajectory::ConstSharedPtr message) { take_setpoint(*message); });
+  target_pose_ = node->create_subscription<Pose>(
+    "~/target_pose", rclcpp::SystemDefaultsQoS(),
+    [this](const Pose::ConstSharedPtr message) { take_target_pose(*message); });
+  target_wrench_ = node->create_subscription<Wrench>(
+    "~/target_wrench", rclcpp::SystemDefaultsQoS(),
+    [this](const Wrench::ConstSharedPtr message) { take_target_wrench(*message); });
+  enable_ = node->create_service<std_srvs::srv::SetBool>(
+    "~/enable", [this](
+                  const std_srvs::srv::SetBool::Request::SharedPtr request,
+                  std_srvs::srv::SetBool::Response::SharedPtr response) {
+      const std::string wrong = logic_.set_enabled(request->data);
+      response->success = wrong.empty();
+      response->message = !wrong.empty() ? wrong
+                        : request->data  ? "it commands while it is active"
+                                         : "it brakes, and leaves the stop command";
+    });
 }
 
 void InverseDynamicsController::take_setpoint(const Trajectory & trajectory)
@@ -327,6 +337,9 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_deactiva
   const rclcpp_lifecycle::State &)
 {
   if (logic_.deactivate(command_.data())) { write_commands(); }
+  for (const auto & estimate : ordered_exported_state_interfaces_) {
+    (void)estimate->set_value(kNaN);
+  }
   return CallbackReturn::SUCCESS;
 }
 
@@ -336,6 +349,7 @@ std::vector<hardware_interface::CommandInterface::SharedPtr>
 InverseDynamicsController::on_export_reference_interfaces_list()
 {
   std::vector<hardware_interface::CommandInterface::SharedPtr> interfaces;
+  if (is_observing()) { return interfaces; }
   for (const char * const kind :
        {hardware_interface::HW_IF_POSITION, hardware_interface::HW_IF_VELOCITY,
         hardware_interface::HW_IF_ACCELERATION}) {
@@ -348,6 +362,24 @@ InverseDynamicsController::on_export_reference_interfaces_list()
   return interfaces;
 }
 
+std::vector<hardware_interface::StateInterface::SharedPtr>
+InverseDynamicsController::on_export_state_interfaces_list()
+{
+  std::vector<hardware_interface::StateInterface::SharedPtr> interfaces;
+  if (params_.sensing == "none") { return interfaces; }
+  const auto add = [&interfaces](const std::string & prefix, const char * kind) {
+    interfaces.push_back(std::make_shared<hardware_interface::StateInterface>(prefix, kind));
+    (void)interfaces.back()->set_value(kNaN);
+  };
+  const std::string name = get_node()->get_name();
+  for (const char * const axis :
+       {"force.x", "force.y", "force.z", "torque.x", "torque.y", "torque.z"}) {
+    add(name, axis);  // the names of ros2_control's semantic component of a force-torque sensor
+  }
+  for (const std::string & joint : params_.joints) { add(name + "/" + joint, "external_torque"); }
+  return interfaces;
+}
+
 bool InverseDynamicsController::on_set_chained_mode(bool)
 {
   return true;
@@ -357,6 +389,7 @@ InverseDynamicsController::return_type
 InverseDynamicsController::update_reference_from_subscribers(
   const rclcpp::Time &, const rclcpp::Duration & period)
 {
+  if (is_observing()) { return return_type::OK; }
   logic_.sample_setpoint(period.seconds(), reference_.data());
   for (std::size_t k = 0; k < 3 * n_; ++k) {
     (void)ordered_exported_reference_interfaces_[k]->set_value(reference_[k]);
@@ -370,14 +403,23 @@ InverseDynamicsController::return_type InverseDynamicsController::update_and_wri
   for (std::size_t i = 0; i < n_; ++i) {
     position_[i] = value_or_nan(state_interfaces_[i].get_optional());
     velocity_[i] = value_or_nan(state_interfaces_[n_ + i].get_optional());
+    if (is_observing()) {
+      command_[i] = value_or_nan(state_interfaces_[2 * n_ + i].get_optional());
+    }
   }
-  for (std::size_t k = 0; k < 3 * n_; ++k) {
-    reference_[k] =
-      value_or_nan(ordered_exported_reference_interfaces_[k]->get_optional<double>());
+  const double step = period.seconds();
+  if (is_observing()) {
+    logic_.observe(step, position_.data(), velocity_.data(), command_.data());
+  } else {
+    for (std::size_t k = 0; k < 3 * n_; ++k) {
+      reference_[k] =
+        value_or_nan(ordered_exported_reference_interfaces_[k]->get_optional<double>());
+    }
+    const bool has_command =
+      logic_.update(step, position_.data(), velocity_.data(), reference_.data(), command_.data());
+    if (has_command) { write_commands(); }
   }
-  const bool has_command = logic_.update(
-    period.seconds(), position_.data(), velocity_.data(), reference_.data(), command_.data());
-  if (has_command) { write_commands(); }
+  export_estimate();
   publish_contacts(time);
   publish_state(time, period);
   return return_type::OK;
@@ -386,6 +428,19 @@ InverseDynamicsController::return_type InverseDynamicsController::update_and_wri
 void InverseDynamicsController::write_commands()
 {
   for (std::size_t i = 0; i < n_; ++i) { (void)command_interfaces_[i].set_value(command_[i]); }
+}
+
+void InverseDynamicsController::export_estimate()
+{
+  if (ordered_exported_state_interfaces_.empty()) { return; }
+  const bool has_estimate = logic_.contact_watch().has_estimate();
+  robodyn::Six wrench;
+  wrench.fill(kNaN);
+  if (has_estimate) { wrench = logic_.tip_wrench().wrench(); }
+  for (std::size_t k = 0; k < 6 + n_; ++k) {
+    const double torque = k < 6 || !has_estimate ? kNaN : logic_.contact_watch().torque()[k - 6];
+    (void)ordered_exported_state_interfaces_[k]->set_value(k < 6 ? wrench[k] : torque);
+  }
 }
 
 void InverseDynamicsController::publish_state(

@@ -96,7 +96,7 @@ inline robodyn::Settings settings()
   settings.terms.gravity_factor = {1.0};
   settings.friction_velocity = 0.01;
   settings.impedance.stiffness = settings.impedance.nullspace_stiffness = {0.0};
-  settings.position_guard = 0.05;
+  settings.soft_limit_width = 0.05;
   settings.effort_limits = {40.0};
   settings.torque_rate_limit = {1000.0};
   settings.braking_acceleration = {robodyn::kInfinity};
@@ -142,7 +142,7 @@ inline double yield_of(robodyn::Mode mode, double torque, double factor = 1.0)
 }
 
 // The pose of the bob at an angle: position, and orientation x, y, z, w.
-inline robodyn::Three place(double q)
+inline robodyn::Vector3 place(double q)
 {
   return {kLength * std::cos(q), 0.0, kLength * std::sin(q)};
 }

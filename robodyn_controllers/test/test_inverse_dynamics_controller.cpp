@@ -20,6 +20,7 @@
 #include "hardware_interface/loaned_state_interface.hpp"
 #include "lifecycle_msgs/msg/state.hpp"
 #include "rclcpp/rclcpp.hpp"
+#include "semantic_components/force_torque_sensor.hpp"
 
 #include "robodyn_controllers/inverse_dynamics_controller.hpp"
 
@@ -85,17 +86,20 @@ struct Arm
   bool configure()
   {
     if (controller.configure().id() != State::PRIMARY_STATE_INACTIVE) { return false; }
+    estimates = controller.export_state_interfaces();
     references = controller.export_reference_interfaces();
     return true;
   }
 
   bool activate(bool is_chained = true)
   {
+    const bool is_commanding = !controller.command_interface_configuration().names.empty();
     std::vector<hardware_interface::LoanedCommandInterface> commands;
-    commands.emplace_back(effort, nullptr);
+    if (is_commanding) { commands.emplace_back(effort, nullptr); }
     std::vector<hardware_interface::LoanedStateInterface> states;
     states.emplace_back(position, nullptr);
     states.emplace_back(velocity, nullptr);
+    if (!is_commanding) { states.emplace_back(measured, nullptr); }
     controller.assign_interfaces(std::move(commands), std::move(states));
     controller.set_chained_mode(is_chained);
     return controller.get_node()->activate().id() == State::PRIMARY_STATE_ACTIVE;
@@ -147,6 +151,17 @@ struct Arm
     return until(0.3, is_there) ? answer.get() : nullptr;
   }
 
+  // What it exports under a name; NaN: nothing.
+  double estimate(const std::string & name) const
+  {
+    for (const auto & each : estimates) {
+      if (each->get_name() == kName + ("/" + name)) {
+        return each->get_optional().value_or(kNaN);
+      }
+    }
+    return kNaN;
+  }
+
   double torque() const { return effort->get_optional().value_or(kNaN); }
 
   const Ros ros;  // first: the others need it
@@ -155,7 +170,9 @@ struct Arm
   CommandInterface::SharedPtr effort = std::make_shared<CommandInterface>("swing", "effort");
   StateInterface::SharedPtr position = std::make_shared<StateInterface>("swing", "position");
   StateInterface::SharedPtr velocity = std::make_shared<StateInterface>("swing", "velocity");
+  StateInterface::SharedPtr measured = std::make_shared<StateInterface>("swing", "effort");
   std::vector<CommandInterface::SharedPtr> references;
+  std::vector<StateInterface::ConstSharedPtr> estimates;
   std::shared_ptr<rclcpp::Node> other;
   rclcpp::executors::SingleThreadedExecutor executor;
   std::thread spinning;
@@ -172,6 +189,7 @@ TEST(InverseDynamicsController, ClaimsTheEffortAndExportsReferencesOfEachJoint)
   const std::vector<std::string> states = arm.controller.state_interface_configuration().names;
   ASSERT_EQ(states.size(), 2u);
   EXPECT_EQ(states[0] + " " + states[1], "swing/position swing/velocity");
+  EXPECT_TRUE(arm.estimates.empty());
   ASSERT_EQ(arm.references.size(), 3u);
   EXPECT_EQ(arm.references[2]->get_name(), std::string(kName) + "/swing/acceleration");
 }
@@ -321,7 +339,7 @@ TEST(InverseDynamicsController, TellsOnTopicsWhatTheOutsideDoes)
   Arm arm{
     {"mode", "computed_torque"},
     {"contact_threshold_moving", std::vector<double>{0.2}},
-    {"contact_threshold_standing", std::vector<double>{0.2}}};
+    {"contact_threshold_stationary", std::vector<double>{0.2}}};
   ASSERT_TRUE(arm.configure());
   ASSERT_TRUE(arm.activate());
   // The newest of each; the executor's thread writes while the test reads.
@@ -356,6 +374,68 @@ TEST(InverseDynamicsController, TellsOnTopicsWhatTheOutsideDoes)
   EXPECT_EQ(contact.joint + " " + contact.link, "swing arm");
   EXPECT_FALSE(contact.is_over);
   EXPECT_NEAR(contact.threshold, 0.2, 1e-12);
+}
+
+TEST(InverseDynamicsController, ForAnArmThatOthersCommandItIsAForceTorqueSensorOnly)
+{
+  Arm arm{{"sensing", "measured"}, {"command_scale", std::vector<double>{-2.0}}};
+  ASSERT_TRUE(arm.configure());
+  EXPECT_TRUE(arm.controller.command_interface_configuration().names.empty());
+  EXPECT_TRUE(arm.references.empty());
+  EXPECT_EQ(arm.controller.state_interface_configuration().names.at(2), "swing/effort");
+  const std::vector<std::string> sensor =
+    semantic_components::ForceTorqueSensor(kName).get_state_interface_names();
+  ASSERT_EQ(sensor.size(), 6u);
+  ASSERT_EQ(arm.estimates.size(), 7u);
+  for (std::size_t k = 0; k < 6; ++k) { EXPECT_EQ(arm.estimates[k]->get_name(), sensor[k]); }
+  ASSERT_TRUE(arm.activate(false));
+  EXPECT_TRUE(std::isnan(arm.estimate("force.z")));
+  // At an angle of 0 the tip has the base's axes. A force of 4 N in +z carries the pendulum, and
+  // the drive that much less.
+  const double pushed = 4.0 * pendulum::kLength;
+  (void)arm.measured->set_value(-2.0 * (pendulum::held(0.0) - pushed));
+  arm.cycles(1000, 0.0);
+  EXPECT_NEAR(arm.estimate("swing/external_torque"), pushed, 1e-9);
+  // One joint: the wrench is along its row of the Jacobian, weighted by the prior.
+  const double force = 100.0 * 100.0 * pendulum::kLength, moment = -20.0 * 20.0;
+  const double total = force * pendulum::kLength - moment;
+  EXPECT_NEAR(arm.estimate("force.z"), pushed * force / total, 1e-3);
+  EXPECT_NEAR(arm.estimate("torque.y"), pushed * moment / total, 1e-3);
+  EXPECT_NEAR(arm.estimate("force.x"), 0.0, 1e-9);
+  (void)arm.measured->set_value(kNaN);
+  arm.cycles(1, 0.0);
+  EXPECT_TRUE(std::isnan(arm.estimate("force.z")));
+  (void)arm.measured->set_value(0.0);
+  arm.cycles(2, 0.0);
+  EXPECT_FALSE(std::isnan(arm.estimate("force.z")));
+  ASSERT_TRUE(arm.deactivate());
+  EXPECT_TRUE(std::isnan(arm.estimate("force.z")));
+}
+
+TEST(InverseDynamicsController, OnlyObservingItTakesNoReactionToContacts)
+{
+  const std::vector<double> threshold{1.0};
+  Arm arm{
+    {"sensing", "measured"},
+    {"contact_threshold_moving", threshold},
+    {"contact_threshold_standing", threshold}};
+  ASSERT_TRUE(arm.configure());
+  EXPECT_FALSE(arm.controller.get_node()->set_parameter({"on_contact", "stop"}).successful);
+}
+
+TEST(InverseDynamicsController, ExportsWhatItEstimatesFromItsOwnCommands)
+{
+  Arm arm{{"mode", "computed_torque"}, {"sensing", "commanded"}};
+  ASSERT_TRUE(arm.configure());
+  ASSERT_EQ(arm.estimates.size(), 7u);
+  ASSERT_TRUE(arm.activate());
+  // The arm is held away from its reference: an external torque balances the drive's.
+  const double desired[] = {0.31, 0.0, 0.0}, pushed = -100.0 * 0.01 * pendulum::kInertia;
+  for (std::size_t k = 0; k < 3; ++k) { (void)arm.references[k]->set_value(desired[k]); }
+  EXPECT_TRUE(arm.until(
+    0.3, [&] { return std::fabs(arm.estimate("swing/external_torque") - pushed) < 1e-3; }));
+  EXPECT_LT(arm.estimate("force.z"), 0.0);
+  EXPECT_NEAR(arm.torque(), pendulum::held(0.3) - pushed, 1e-9);
 }
 
 TEST(InverseDynamicsController, ReactsToNoContactWithoutThresholds)

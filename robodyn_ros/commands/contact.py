@@ -76,7 +76,7 @@ def contact_thresholds(
     parameters = {
         'observer_gain': [gain],
         'contact_threshold_moving': [float(f'{x:.4g}') for x in moving],
-        'contact_threshold_standing': [float(f'{x:.4g}') for x in stationary],
+        'contact_threshold_stationary': [float(f'{x:.4g}') for x in stationary],
     }
     joints = list(map(repr, model.joint_names))
     rows = [

@@ -24,7 +24,7 @@ def demo(
     *,
     urdf: Path | None = None,
     base: str = '',
-    tip: str = '',
+    tip: tuple[str, ...] = (),
     output: OutputFolder = Path('demo_output'),
     hold_time: Annotated[float, click.FloatRange(min=0.1)] = 10.0,
 ) -> None:
@@ -62,7 +62,7 @@ def identify_demo(
     *,
     urdf: Path | None = None,
     base: str = '',
-    tip: str = '',
+    tip: tuple[str, ...] = (),
     output: OutputFolder = Path('identify_output'),
     seed: int = 1,
 ) -> None:
@@ -92,7 +92,7 @@ def identify_demo(
 
 
 @contextmanager
-def arm_over_ros(urdf: Path | None, base: str, tip: str) -> Iterator[Any]:
+def arm_over_ros(urdf: Path | None, base: str, tip: tuple[str, ...]) -> Iterator[Any]:
     """Yield the arm of a URDF, or a Panda, to run over ROS; what cannot go on ends the command."""
     if urdf is None and (base or tip):
         raise click.UsageError('--base and --tip are links of the arm that --urdf names')

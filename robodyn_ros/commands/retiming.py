@@ -170,7 +170,9 @@ def retime(
     )
     found = retiming.of(given, torque)
     fast = found.motion
-    if not model.rotor_inertia.any() and any(each.limit == 'effort' for each in fast.binding):
+    if not model.rotor_inertia.any() and any(
+        each.limit == 'effort' for each in fast.active_limits
+    ):
         click.echo(f'Note: {ROTORS}', err=True)
     if output is not None and output.suffix == '.csv':
         names = columns_of(model, '', '.velocity', '.acceleration', '.torque')
@@ -194,7 +196,7 @@ def retime(
         table_of(joints, model.dh.prismatic).text(),
         *(
             f'{each.begin:7.3f} to {each.end:.3f} s: {each.limit} of {each.joint!r}'
-            for each in fast.binding
+            for each in fast.active_limits
         ),
     ]
     record = {
@@ -203,7 +205,7 @@ def retime(
         'smoothing_cost': cost,
         'slowed': fast.slowed,
         'joints': joints,
-        'binding': [each._asdict() for each in fast.binding],
+        'active_limits': [each._asdict() for each in fast.active_limits],
     }
     if plot is not None:
         save_retiming_plot(fast, found.given if is_timed else None, torque, limits, plot)
@@ -213,7 +215,7 @@ def retime(
 
 def _joints(motion: TimedMotion, limits: TimingLimits) -> list[_RetimedJoint]:
     at_limits: dict[str, dict[str, float]] = {name: {} for name in motion.joint_names}
-    for each in motion.binding:
+    for each in motion.active_limits:
         of_joint = at_limits[each.joint]
         of_joint[each.limit] = of_joint.get(each.limit, 0.0) + each.end - each.begin
     peaks = np.abs(motion.effort).max(axis=0)

@@ -28,7 +28,7 @@ def float_(
     *,
     urdf: Path | None = None,
     base: str = '',
-    tip: str = '',
+    tip: tuple[str, ...] = (),
     simulate: bool = False,
     push: tuple[float, float, float] | None = None,
     duration: Positive | None = None,
@@ -53,7 +53,7 @@ def soft(
     stiffness: Positive | None = None,
     urdf: Path | None = None,
     base: str = '',
-    tip: str = '',
+    tip: tuple[str, ...] = (),
     simulate: bool = False,
     push: tuple[float, float, float] | None = None,
     duration: Positive | None = None,
@@ -82,7 +82,7 @@ def _run(
     choose: Callable[[RobotModel], Chosen],
     urdf: Path | None,
     base: str,
-    tip: str,
+    tip: tuple[str, ...],
     simulate: bool,
     push: tuple[float, float, float] | None,
     duration: float | None,
@@ -100,9 +100,9 @@ def _run(
         effort = limits_of(effort_limit, model, '--effort-limit', model.effort_limits)
         if simulate or choose is not floating:  # else the node may be given them as its parameter
             refuse_unknown(model, effort)
-        model = replace(model, effort_limits=effort)
+        ends, model = model.ends, replace(model.with_tip(model.tip_links[0]), effort_limits=effort)
         chosen = choose(model)
-        for line in (f'{model.base_link} to {model.tip_link}', *chosen.reasons):
+        for line in (ends, *chosen.reasons):
             click.echo(line)
         parameters = {**arm.parameters, **chosen.parameters}
         if effort_limit:

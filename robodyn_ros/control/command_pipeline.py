@@ -51,7 +51,7 @@ _ORIGIN = TipPose(np.zeros(3), np.array([0.0, 0.0, 0.0, 1.0]))
 _MOST_LAYOUTS = 8  # of messages with added efforts, remembered
 
 
-class FollowsNone(RejectedTrajectory):
+class NotFollowing(RejectedTrajectory):
     """No trajectory is followed at present, whatever it holds; the message says what to do."""
 
     def __init__(self, element: str, value: Any, allowed: str) -> None:
@@ -360,7 +360,7 @@ class CommandPipeline:
 
         Raises
         ------
-        FollowsNone
+        NotFollowing
             Disabled or stopping, or a mode that follows none.
         RejectedTrajectory
             No fresh joint state with known velocities, stamps that do not keep pace with time,
@@ -409,7 +409,7 @@ class CommandPipeline:
 
         Raises
         ------
-        FollowsNone
+        NotFollowing
             Disabled or stopping, a mode without a spring at the tip, or nothing is followed yet.
         RejectedTarget
             Beyond the arm's reach, or a fault is not acknowledged.
@@ -441,7 +441,7 @@ class CommandPipeline:
 
         Raises
         ------
-        FollowsNone, RejectedTarget
+        NotFollowing, RejectedTarget
             As ``aim_tip``; times that are none, or are over already.
         """
         checked_times(times)
@@ -475,7 +475,7 @@ class CommandPipeline:
 
         Raises
         ------
-        FollowsNone
+        NotFollowing
             As ``aim_tip``, but any impedance will do.
         RejectedTarget
             Not finite, larger than ``largest_force`` or ``largest_moment``, or a fault is not
@@ -797,14 +797,14 @@ class CommandPipeline:
 
         Raises
         ------
-        FollowsNone, RejectedTarget
+        NotFollowing, RejectedTarget
         """
         if refusal.cause == core.Cause.none:
             return
         is_wrong, allowed = self._core_words(refusal)
         if refusal.cause == core.Cause.unacknowledged:
             is_wrong = f'after {self.last_fault}'
-        error = FollowsNone if refusal.cause in _NOTHING_FOLLOWED else RejectedTarget
+        error = NotFollowing if refusal.cause in _NOTHING_FOLLOWED else RejectedTarget
         raise error(what, Phrase(is_wrong), allowed)
 
     def _pose_in_base(self, what: str, pose: TipPose, is_relative: bool) -> TipPose:

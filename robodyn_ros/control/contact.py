@@ -463,7 +463,7 @@ class ContactMonitor:
             raise InvalidArgument(
                 f'parameter on_contact: {settings.on_contact}',
                 Phrase('no contact thresholds'),
-                'contact_threshold_moving and contact_threshold_standing, which robodyn '
+                'contact_threshold_moving and contact_threshold_stationary, which robodyn '
                 'contact-thresholds finds, or an identified_model',
             )
 
@@ -554,15 +554,15 @@ def contact_thresholds_of(
     InvalidArgument
         Only one of the two is given, or neither one value nor one for each joint.
     """
-    given = settings.contact_threshold_moving, settings.contact_threshold_standing
+    given = settings.contact_threshold_moving, settings.contact_threshold_stationary
     if all(given):
         return ContactThresholds(
             each_joint(model, settings, 'contact_threshold_moving'),
-            each_joint(model, settings, 'contact_threshold_standing'),
+            each_joint(model, settings, 'contact_threshold_stationary'),
         )
     if any(given):
         raise InvalidArgument(
-            'parameters contact_threshold_moving and contact_threshold_standing',
+            'parameters contact_threshold_moving and contact_threshold_stationary',
             Phrase('one of the two'),
             'both, or neither',
         )

@@ -163,7 +163,7 @@ class JointStateBuffer(core.JointStates):
         """Return what is wrong with the joint states that come, as text; empty: nothing."""
         positions, names = self.unusable, self.joint_names
         bad = [f'position of {names[i]} is {x}' for i, x in positions.items() if not isfinite(x)]
-        if impossible := self._possible.remark(positions):
+        if impossible := self._possible.describe_impossible(positions):
             bad.append(impossible)
         if bad:
             return ', '.join(bad)

@@ -391,7 +391,7 @@ def _check_turns(
         is_whole = np.abs(steps - 2.0 * np.pi * turns) < _TURN
     is_turn = is_too_fast & is_whole & (turns != 0.0) & (np.abs(turns) <= _MOST_TURNS)
     for k, j in np.argwhere(is_turn & ~limits.possible.prismatic[columns]):
-        if limits.possible.question(int(columns[j]), float(points[k + 1, j])):
+        if limits.possible.suspected_unit(int(columns[j]), float(points[k + 1, j])):
             continue  # another unit
         last = int(rows[k])
         between = f'points {last - 1} and {last}' if k else f'from where it is to point {last}'

@@ -40,7 +40,7 @@ from robodyn_ros.control.timed_motion import (
     Course,
     TimedMotion,
     TimingLimits,
-    bindings,
+    active_limits,
     check_positions,
     check_resting,
     effort_range,
@@ -58,14 +58,14 @@ from robodyn_ros.spatial import FloatArray
 GRID_POINTS = 200
 MOST_GRID_POINTS = 20_000
 _FASTEST = 1e8  # what stands for no limit of x; the square of 10,000 rad/s
-_HEADROOM = 5e-4  # of a limit, that solutions leave
-_CHECKED = 3e-4  # of it, left where it is checked for what is between the places
+_HEADROOM = 5e-4  # relative, which solutions leave below a limit
+_MARGIN_BETWEEN_SAMPLES = 3e-4  # relative, as limits are checked at some points only
 _MOST_SOLUTIONS = 12
-_SETTLED = 1e-4  # a solution that differs from the last by this part of the time is the last
-_NEARLY_SETTLED = 1e-2  # before, what is beyond a limit is friction's
-_TIGHTENED = 2  # rounds, after which not limits, but speeds are lowered
-_LEAST_STEP = 0.01  # of x, by which it is
-_TIGHTER = 1.1  # times what is beyond a limit it is lowered
+_SETTLED = 1e-4  # relative change of the time from one solution to the last
+_NEARLY_SETTLED = 1e-2  # above it, friction causes what exceeds a limit
+_TIGHTENED = 2  # rounds that lower limits; the later ones lower speeds
+_LEAST_STEP = 0.01  # relative, by which x is lowered at least
+_TIGHTER = 1.1  # ratio of the lowering to the excess over a limit
 _LEAST_ROOM = 0.05  # of what gravity and friction leave of a limit, that lowering leaves
 _SLOPE_STEP = 1e-4  # relative, of the difference that stands for friction's derivative by x
 _SMALLEST_X = 1e-8  # of a tangent
@@ -235,7 +235,7 @@ def _to_goal(
         rest if velocity is None else checked_array(name, velocity, (n,))
         for name, velocity in zip(_ENDS, ends, strict=True)
     ]
-    checked = limits.scaled(1.0 - _CHECKED)
+    checked = limits.scaled(1.0 - _MARGIN_BETWEEN_SAMPLES)
     motion = motion_to_goal(torque, points, np.array(velocities), checked)
     motion, slowed = _slowed(torque, motion, limits, bool(np.any(velocities)))
     way = np.concatenate(
@@ -262,7 +262,7 @@ def retimed_path(
     if not 2 <= grid_points <= MOST_GRID_POINTS:
         raise InvalidArgument('argument grid_points', grid_points, f'2 to {MOST_GRID_POINTS}')
     grid = _Grid.of(path, torque, limits, grid_points)
-    checked = limits.scaled(1.0 - _CHECKED)
+    checked = limits.scaled(1.0 - _MARGIN_BETWEEN_SAMPLES)
     rates = [grid.rate(name, v, k) for name, v, k in zip(_ENDS, ends, (0, -1), strict=True)]
     is_moving = any(rates)
     if limits.jerk is not None and is_moving:
@@ -339,7 +339,7 @@ def _timed(
         np.vstack([qdd[:, 0], qdd[-1:, -1]]),
         np.vstack([efforts[:, 0], efforts[-1:, -1]]),
         progress,
-        bindings(motion, names, shares),
+        active_limits(motion, names, shares),
         cost,
         rms_of(motion, efforts),
         slowed,
@@ -743,7 +743,7 @@ class _Grid:
         polynomials = motion.polynomials
         q, qd, qdd = polynomials.between(motion.places)
         lowest, highest = effort_range(self.torque, rigid_torque(self.torque, q, qd, qdd), qd)
-        limits = self.limits.scaled(1.0 - _CHECKED)
+        limits = self.limits.scaled(1.0 - _MARGIN_BETWEEN_SAMPLES)
         effort, acceleration = limits.effort, limits.acceleration
         slowest, fastest = polynomials.extremes(2)
         excess = np.stack(

@@ -37,7 +37,7 @@ LIMITS = ('effort', 'velocity', 'acceleration')
 ROUNDING = 1e-9  # a limit is kept up to this part of it
 
 
-class Binding(NamedTuple):
+class ActiveLimit(NamedTuple):
     """
     What keeps a motion from being faster, for a while.
 
@@ -170,7 +170,7 @@ class TimedMotion(Record):
         [rad or m, and per s, s²], [N m or N]; effort is that of the model with friction.
     progress : array, shape (N,)
         Part of the path that is done, 0 to 1.
-    binding : tuple of Binding
+    active_limits : tuple of ActiveLimit
         What limits the speed, in the order of time.
     smoothing_cost : float
         By how much jerk limits made it longer [s].
@@ -187,7 +187,7 @@ class TimedMotion(Record):
     acceleration: FloatArray
     effort: FloatArray
     progress: FloatArray
-    binding: tuple[Binding, ...] = ()
+    active_limits: tuple[ActiveLimit, ...] = ()
     smoothing_cost: float = 0.0
     rms_effort: FloatArray = None  # type: ignore[assignment]
     slowed: str = ''
@@ -446,12 +446,12 @@ class Course:
         return f'{kind} of joint {name!r} would be {shares[kind][k, j]:.4g} of its limit{when}'
 
 
-def bindings(
+def active_limits(
     motion: Waypoints,
     names: tuple[str, ...],
     shares: dict[str, FloatArray],
     share: float = 0.98,
-) -> tuple[Binding, ...]:
+) -> tuple[ActiveLimit, ...]:
     """
     Return which joint and which limit bind when, from the share of each limit that is used.
 
@@ -476,7 +476,7 @@ def bindings(
         if worst[begin] >= 0:
             kind, joint = divmod(int(worst[begin]), len(names))
             span = float(motion.time[begin]), float(motion.time[end])
-            result.append(Binding(*span, names[joint], kinds[kind]))
+            result.append(ActiveLimit(*span, names[joint], kinds[kind]))
     return tuple(result)
 
 

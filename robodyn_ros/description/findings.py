@@ -49,7 +49,7 @@ _ROOM = 2.0
 # Where axes meet, joints tell less than the housings: a link counts as this part of the arm.
 _PART_OF_ARM = 0.1
 # Unless a link's frames reach this part of the radius of gyration they tell nothing of its size.
-_TELLING_PART = 0.1
+_LEAST_PART = 0.1
 # Without a size, a wheel or a table that turns may be so large [m].
 _LARGE = 0.5
 # Relative slack for numbers that were rounded when they were printed into the file.
@@ -326,7 +326,7 @@ def _large_inertias(chain: Chain) -> Iterator[_WeighedFinding]:
             if inertial is None or inertial.mass <= 0:
                 continue
             radius = _radius_of_gyration(inertial)
-            if name == joint.child and len(sizes) > 1 and sizes[i] >= _TELLING_PART * radius:
+            if name == joint.child and len(sizes) > 1 and sizes[i] >= _LEAST_PART * radius:
                 size, room = max(sizes[i], _PART_OF_ARM * arm), _ROOM
             else:
                 size, room = max(arm, _LARGE), 1.0

@@ -54,10 +54,10 @@ _LEAST_SLIDE, _LEAST_TIME = 6, 0.02
 _LEAST_WAY = 0.003
 _TEST_FUNCTIONS = 3
 _POSITIONS = 200  # of which a joint's mean inertia is taken
-# Slides that tell something of a joint; a scale that is less certain than this is unknown.
+# Least number of slides of a joint; a scale with a larger deviation than this is unknown.
 _LEAST_SLIDES, _UNKNOWN = 6, 0.1
-# A scale is not one where it is off by so much, and so many deviations; deviations over this are
-# worth a word.
+# Report a scale that differs from one by more than this and this many standard deviations, and
+# a deviation above the third.
 _OFF, _CERTAIN, _UNCERTAIN = 0.05, 3.0, 0.03
 
 

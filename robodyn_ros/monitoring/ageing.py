@@ -38,12 +38,12 @@ FEWEST = 5
 """Motions of a window in which a joint has to tell something."""
 
 PAYLOAD_WINDOW = 3
-"""Motions by which a payload is told, where they agree."""
+"""Motions that must agree on a payload."""
 
 MINIMUM_EFFECT, MINIMUM_OFFSET, MINIMUM_PAYLOAD = 0.1, 0.2, 0.005
-"""What is worth a finding: of friction, of friction's torque, of the mass of all that moves."""
+"""Least relative change to report: of friction, of its torque, of the moving mass."""
 
-_MOTIONS, _FALSE = 10_000, 0.01
+_MOTIONS_TESTED, _FALSE_ALARM_RATE = 10_000, 0.01
 _RECENT = 400  # motions that the warm-up is estimated from
 # Scatter from motion to motion that is expected, and how many motions that counts for.
 _SCATTER, _OFFSET_SCATTER, _PAYLOAD_SCATTER, _COUNT = 0.02, 0.02, 0.002, 6
@@ -51,8 +51,8 @@ _SCATTER, _OFFSET_SCATTER, _PAYLOAD_SCATTER, _COUNT = 0.02, 0.02, 0.002, 6
 WARM_UP = 0.4
 _TIME_CONSTANTS = (300.0, 600.0, 1200.0, 2400.0, 4800.0)  # s
 _TEMPERATURE_SPAN = 30.0  # K
-# A term tells something where its relative deviation is no larger.
-_TELLING = 0.15
+# Largest relative deviation of a term that is used.
+_LARGEST_DEVIATION = 0.15
 _LEAST_RATIO = 0.05
 _HUBER = 3.0
 _ANY = 5.0  # wear of a drive that still moves, relative
@@ -233,8 +233,8 @@ def quantile(joints: int, freedom: float) -> float:
     freedom : float
         Degrees of freedom of the deviation.
     """
-    tests = _MOTIONS * (joints * (2 + len(TERMS)) + 2)
-    return float(student.isf(_FALSE / tests, freedom))
+    tests = _MOTIONS_TESTED * (joints * (2 + len(TERMS)) + 2)
+    return float(student.isf(_FALSE_ALARM_RATE / tests, freedom))
 
 
 # --- the history as arrays -----------------------------------------------------------------------
@@ -542,7 +542,7 @@ def _joint(
     terms = []
     for k in range(len(TERMS)):
         values = (1.0 + series.terms[:, j, k]) / np.exp(share)
-        telling = series.term_deviation[:, j, k] <= _TELLING
+        telling = series.term_deviation[:, j, k] <= _LARGEST_DEVIATION
         values = np.where(telling, np.log(np.maximum(values, _LEAST_RATIO)), np.nan)
         terms.append(
             _compared(

@@ -68,7 +68,7 @@ class PossiblePositions:
         """Return those of an arm."""
         return cls(model.joint_names, model.position_limits, model.dh.prismatic)
 
-    def remark(self, positions: dict[int, float]) -> str:
+    def describe_impossible(self, positions: dict[int, float]) -> str:
         """
         Return as text which of some joints' positions are impossible; empty: none is.
 
@@ -81,15 +81,15 @@ class PossiblePositions:
             i: f'{self._joint_names[i]} is at {value:.4g} {position_unit(self.prismatic[i])} '
             f'(limits {self._limits[i][0]:.4g} to {self._limits[i][1]:.4g})'
             for i, value in positions.items()
-            if self.question(i, value)
+            if self.suspected_unit(i, value)
         }
         if not told:
             return ''
         first, more = next(iter(told)), ', …' if len(told) > _MOST_TOLD else ''
         words = ', '.join(list(told.values())[:_MOST_TOLD])
-        return f'{words}{more}: {self.question(first, positions[first])}'
+        return f'{words}{more}: {self.suspected_unit(first, positions[first])}'
 
-    def question(self, joint: int, position: float) -> str:
+    def suspected_unit(self, joint: int, position: float) -> str:
         """Return which unit a joint's position may be in; empty: it is a possible one."""
         if not np.isfinite(position) or self.lowest[joint] <= position <= self.highest[joint]:
             return ''
@@ -97,7 +97,7 @@ class PossiblePositions:
 
     def within_limits(self, joint: int, position: float) -> str:
         """Return what a position that is beyond the limits of its joint should be, as text."""
-        question = self.question(joint, position)
+        question = self.suspected_unit(joint, position)
         limits = shown(self._limits[joint], position_unit(self.prismatic[joint]))
         return f'within the position limits {limits}' + (f'; {question}' if question else '')
 

@@ -87,7 +87,7 @@ def _draw(axes: Axes, names: tuple[str, ...], given: Waypoints, share: np.ndarra
 def _draw_binding(axes: Axes, motion: TimedMotion) -> None:
     """Draw a bar where a joint's limit keeps the motion from being faster."""
     names = motion.joint_names
-    order = sorted(motion.binding, key=lambda each: (names.index(each.joint), each.limit))
+    order = sorted(motion.active_limits, key=lambda each: (names.index(each.joint), each.limit))
     for (joint, limit), bars in groupby(order, key=lambda each: (each.joint, each.limit)):
         j = names.index(joint)
         for begin, end in _joined([(each.begin, each.end) for each in bars], motion.duration):
@@ -102,7 +102,7 @@ def _draw_binding(axes: Axes, motion: TimedMotion) -> None:
                 linewidth=0.0,
             )
     patches = imported_matplotlib().patches
-    met = {each.limit for each in motion.binding}
+    met = {each.limit for each in motion.active_limits}
     axes.legend(
         handles=[
             patches.Patch(

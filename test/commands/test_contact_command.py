@@ -43,7 +43,7 @@ def test_the_identified_model_needs_far_lower_thresholds_than_the_urdf(folder):
         json.loads(run(folder, 'free.csv', *more, '--json').output)
         for more in (('--identified', 'found.yaml'), ())
     )
-    for name in ('contact_threshold_moving', 'contact_threshold_standing'):
+    for name in ('contact_threshold_moving', 'contact_threshold_stationary'):
         assert (np.array(found[name]) < 0.5 * np.array(plain[name])).any()
         assert len(found[name]) == 4
     assert found['observer_gain'] == [30.0]
@@ -58,7 +58,7 @@ def test_the_file_is_one_of_the_nodes_parameters(folder):
     assert list(given) == [
         'observer_gain',
         'contact_threshold_moving',
-        'contact_threshold_standing',
+        'contact_threshold_stationary',
     ]
     assert all(value > 0 for value in given['contact_threshold_moving'])
     assert "'j1'" in text and 'contact.yaml' in answer.output

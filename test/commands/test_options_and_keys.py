@@ -156,7 +156,7 @@ KEYS: dict[str, str] = {
         'mass_deviation poses residual'
     ),
     'contact-thresholds': (
-        'contact_threshold_moving contact_threshold_standing joint_names observer_gain'
+        'contact_threshold_moving contact_threshold_stationary joint_names observer_gain'
     ),
     'report': (
         'file independent_coefficients infos joint_names microseconds '

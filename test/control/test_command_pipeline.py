@@ -472,7 +472,7 @@ def test_torque_beyond_the_effort_limit_fades_like_one_within():
 
 def guarded(position, velocity, effort, width):
     """Return the shoulder's torque, what is asked for by an added effort, and what NumPy gives."""
-    arm = enabled('gravity_compensation', position_guard=width, **NO_RATE_LIMIT)
+    arm = enabled('gravity_compensation', soft_limit_width=width, **NO_RATE_LIMIT)
     arm.pipeline.added = AddedEffort(NAMES, np.ones(2), np.full(2, np.inf), 1.0)
     arm.pipeline.added.receive(NAMES, [effort, 0.0], arm.now)
     q, limits = np.array([position, 0.2]), arm.kind.effort_limits

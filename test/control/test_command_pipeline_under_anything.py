@@ -217,7 +217,7 @@ class Witness:
     def check_law(self):
         """Whatever fades or waits, the law is the one that was asked for last."""
         given, asked = self.arm.pipeline.settings, self.law.settings
-        for name in ('mode', *terms(), 'position_guard'):
+        for name in ('mode', *terms(), 'soft_limit_width'):
             assert getattr(given, name) == getattr(asked, name)
         assert (given.kp == asked.kp).all() and (given.kd == asked.kd).all()
 
@@ -278,7 +278,7 @@ class Witness:
             _, mode, gravity, inertial, width, stiffness = event
             changes = {
                 'mode': mode,
-                'position_guard': width,
+                'soft_limit_width': width,
                 'kp': stiffness * self.kind.kp,
                 **terms(gravity=gravity, inertial=inertial),
             }

@@ -50,7 +50,7 @@ SETTINGS = ArmSettings(mode='computed_torque')
 def monitor(**given):
     chosen = {
         'contact_threshold_moving': tuple(MOVING),
-        'contact_threshold_standing': tuple(STANDING),
+        'contact_threshold_stationary': tuple(STANDING),
         **given,
     }
     residual = KnownResidual(np.ones(2), given.get('friction_velocity', 0.0) and 1e-3)
@@ -85,7 +85,7 @@ some_settings = st.sampled_from(
         {'observed_effort': 'measured'},
         {'friction_velocity': 0.02},
         {'friction_velocity': 0.02, 'observed_effort': 'measured', 'contact_dwell': 0.0},
-        {'contact_threshold_moving': (1e9,), 'contact_threshold_standing': (1e9,)},
+        {'contact_threshold_moving': (1e9,), 'contact_threshold_stationary': (1e9,)},
     ]
 )
 

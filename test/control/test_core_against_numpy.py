@@ -52,7 +52,7 @@ def changes_of(kind, choice):
         'kp': kp * kind.kp,
         'kd': kd * kind.kd,
         'friction_velocity': friction_velocity,
-        'position_guard': width,
+        'soft_limit_width': width,
         **terms(*given),
         'terms_gravity_factor': np.where(np.arange(kind.n) % 2, 1.0, factor),
     }

@@ -451,7 +451,7 @@ ENDS = {
     'max_following_error': [0.0, 1e9],
     'braking_acceleration': [[1e-6], [1e9]],
     'damping': [0.0, 1000.0],
-    'position_guard': [0.0, 1e3],
+    'soft_limit_width': [0.0, 1e3],
 }
 
 

@@ -16,7 +16,7 @@ from control_arm import (
     to,
 )
 
-from robodyn_ros.control.command_pipeline import FollowsNone
+from robodyn_ros.control.command_pipeline import NotFollowing
 from robodyn_ros.control.law import FOLLOWING, MODES
 from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.ros_parameters import parameters_of
@@ -30,7 +30,7 @@ def test_modes_are_the_same_in_core_library_and_parameters():
         assert arm.pipeline._core.follows == (name in FOLLOWING)
         arm.run(0.01)
         if name not in FOLLOWING:
-            with pytest.raises(FollowsNone, match=name):
+            with pytest.raises(NotFollowing, match=name):
                 arm.pipeline.follow(to([0.3, 0.2]))
 
 

@@ -90,7 +90,7 @@ class ArmInMotion:
             kd=kd * ones,
             terms_gravity_factor=np.where(np.arange(self.n) % 2, 1.0, factor),
             friction_velocity=width,
-            position_guard=0.0,
+            soft_limit_width=0.0,
             impedance_stiffness=ones,
             impedance_nullspace_stiffness=ones,
             ramp_time=RAMP_TIME,

@@ -42,28 +42,28 @@ def test_a_position_far_beyond_the_limits_is_impossible(
 ):
     joint = positions(lower, upper, prismatic)
     for value in possible:
-        assert joint.lowest[0] <= value <= joint.highest[0] and not joint.question(0, value)
+        assert joint.lowest[0] <= value <= joint.highest[0] and not joint.suspected_unit(0, value)
     for value in impossible:
         assert not joint.lowest[0] <= value <= joint.highest[0]
         question = 'in millimetres?' if prismatic else 'in degrees?'
-        assert joint.question(0, value) == question
-        assert joint.remark({0: value}).endswith(f': {question}')
+        assert joint.suspected_unit(0, value) == question
+        assert joint.describe_impossible({0: value}).endswith(f': {question}')
 
 
 def test_what_is_not_finite_is_not_possible_and_in_no_other_unit():
     joint = positions(-1.0, 1.0)
     for value in (np.nan, INF, -INF):
-        assert not joint.question(0, value)
+        assert not joint.suspected_unit(0, value)
 
 
 def test_joints_are_named_with_their_limits_but_no_more_than_three():
     limits = np.array([[-1.0, 1.0]] * 5)
     joints = PossiblePositions('abcde', limits, np.array([False, False, False, True, False]))
-    assert joints.remark({0: 0.5}) == ''
-    assert joints.remark({0: 0.5, 1: -60.0, 3: 50.0}) == (
+    assert joints.describe_impossible({0: 0.5}) == ''
+    assert joints.describe_impossible({0: 0.5, 1: -60.0, 3: 50.0}) == (
         'b is at -60 rad (limits -1 to 1), d is at 50 m (limits -1 to 1): in degrees?'
     )
-    assert joints.remark(dict.fromkeys(range(5), 60.0)).count('(limits') == 3
+    assert joints.describe_impossible(dict.fromkeys(range(5), 60.0)).count('(limits') == 3
 
 
 def ur5_stack(urdf):

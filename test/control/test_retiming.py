@@ -91,7 +91,7 @@ def test_speed_limit_makes_a_trapezoid():
 def test_acceleration_limit_is_one_of_torque_where_there_is_nothing_else():
     motion = retime(slider(), [[0.0], [WAY]], acceleration_limits=4.0)
     assert motion.duration == pytest.approx(2.0 * math.sqrt(WAY / 4.0), rel=1e-3)
-    assert {each.limit for each in motion.binding} == {'acceleration'}
+    assert {each.limit for each in motion.active_limits} == {'acceleration'}
 
 
 def switched(rise, fall):

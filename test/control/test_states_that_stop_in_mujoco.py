@@ -34,7 +34,7 @@ def test_arm_is_slower_after_a_silence_than_before_and_holds_when_states_come_ba
 ):
     arm = moving(instant * DURATION)
     before = arm.energies[-1]
-    arm.run(silence, is_heard=False)
+    arm.run(silence, has_subscribers=False)
     assert max(arm.energies) < 1.1 * plain_energy
     assert arm.energies[-1] < 0.02 * before
     arm.run(2.0)
@@ -45,5 +45,5 @@ def test_arm_is_slower_after_a_silence_than_before_and_holds_when_states_come_ba
 
 def test_zero_torque_on_stale_states_is_not_braked():
     arm = moving(0.5 * DURATION, on_stale_state='zero', torque_rate_limit=(0.0,))
-    arm.run(0.15, is_heard=False)
+    arm.run(0.15, has_subscribers=False)
     assert not arm.torque.any()

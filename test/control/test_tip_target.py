@@ -9,7 +9,7 @@ from control_arm import to
 from scipy.spatial.transform import Rotation, Slerp
 
 from robodyn_ros.control import control_stack
-from robodyn_ros.control.command_pipeline import FollowsNone
+from robodyn_ros.control.command_pipeline import NotFollowing
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.control.settings import checked
 from robodyn_ros.control.tip_target import (
@@ -219,18 +219,18 @@ def test_nothing_is_relative_to_a_reference_that_no_cycle_has_computed(panda_urd
     held.run(2)
     held.pipeline.settings = replace(held.pipeline.settings, mode='cartesian_impedance')
     near = TipPose.checked([0.0, 0.0, 0.05], UPRIGHT)
-    with pytest.raises(FollowsNone, match='nothing is followed'):
+    with pytest.raises(NotFollowing, match='nothing is followed'):
         held.pipeline.aim_tip(near, is_relative=True)
-    with pytest.raises(FollowsNone, match='nothing is followed'):
+    with pytest.raises(NotFollowing, match='nothing is followed'):
         held.pipeline.follow_poses([1.0], [near])
-    with pytest.raises(FollowsNone, match='nothing is followed'):
+    with pytest.raises(NotFollowing, match='nothing is followed'):
         held.pipeline.add_wrench([0.0, 0.0, 5.0, 0.0, 0.0, 0.0], held.now, is_relative=True)
 
 
 def test_a_mode_without_a_spring_at_the_tip_refuses_a_target(panda_urdf):
     held = Held(panda_urdf, mode='joint_impedance')
     held.run(60)
-    with pytest.raises(FollowsNone, match='joint_impedance: set parameter mode to cartesian_imp'):
+    with pytest.raises(NotFollowing, match='joint_impedance: set parameter mode to cartesian_imp'):
         held.pipeline.aim_tip(TipPose.checked([0.3, 0.0, 0.5], UPRIGHT))
     held.pipeline.add_wrench([1.0, 0, 0, 0, 0, 0], held.now)  # any impedance adds one
 
@@ -238,14 +238,14 @@ def test_a_mode_without_a_spring_at_the_tip_refuses_a_target(panda_urdf):
 def test_nothing_followed_and_nothing_active_refuse_a_target(panda_urdf):
     held = Held(panda_urdf)
     target = TipPose.checked([0.3, 0.0, 0.5], UPRIGHT)
-    with pytest.raises(FollowsNone, match='nothing is followed'):
+    with pytest.raises(NotFollowing, match='nothing is followed'):
         held.pipeline.aim_tip(target)
     held.pipeline.disable()
-    with pytest.raises(FollowsNone, match='nothing is commanded'):
+    with pytest.raises(NotFollowing, match='nothing is commanded'):
         held.pipeline.aim_tip(target)
     soft = Held(panda_urdf, **{'impedance.tip_stiffness': (0.0,) * 6})
     soft.run(60)
-    with pytest.raises(FollowsNone, match=r'impedance\.tip_stiffness'):
+    with pytest.raises(NotFollowing, match=r'impedance\.tip_stiffness'):
         soft.pipeline.aim_tip(target)
 
 

@@ -112,7 +112,7 @@ const char * door_pose(Door * door, const char * frame, const double * pose)
 
 const char * door_wrench(Door * door, const char * frame, const double * wrench)
 {
-  robodyn::Six given;
+  robodyn::Vector6 given;
   std::copy_n(wrench, 6, given.begin());
   return door->say(door->logic.set_target_wrench(frame, given));
 }

@@ -58,7 +58,7 @@ PARAMETERS: dict[str, Any] = {
     'mode': 'cartesian_impedance',
     'state_timeout': TIMEOUT,
     'contact_threshold_moving': (3.0,),
-    'contact_threshold_standing': (3.0,),
+    'contact_threshold_stationary': (3.0,),
     'on_contact': 'stop',
 }
 _LIMIT = '<limit lower="-2.8" upper="2.8" effort="60" velocity="3"/>'

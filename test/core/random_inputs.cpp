@@ -151,7 +151,7 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
     laws[k].terms.friction = k != 1;
     laws[k].terms.gravity_factor.assign(n, k == 3 ? 0.5 : 1.0);
     laws[k].friction_velocity = 0.01;
-    laws[k].position_guard = 0.05;
+    laws[k].soft_limit_width = 0.05;
     laws[k].impedance.stiffness.assign(n, 50.0);
     laws[k].impedance.nullspace_stiffness.assign(n, 5.0);
     laws[k].impedance.tip_stiffness = {400.0, 400.0, 800.0, 20.0, 0.0, 30.0};
@@ -204,8 +204,8 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
     if ((k / 400) % 5 == 0) { std::fill(q.begin(), q.end(), rd::kNaN); }  // stale
     if (chance.one_in(300)) { pipeline.change_settings(laws[chance.among(modes)]); }
     if (chance.one_in(100)) {
-      const rd::Turn turn =
-        rd::Turn::about({chance.uniform(), chance.uniform(), 3.0 * chance.uniform()});
+      const rd::Quaternion turn =
+        rd::Quaternion::about({chance.uniform(), chance.uniform(), 3.0 * chance.uniform()});
       pipeline.aim_tip({{chance.uniform(), chance.uniform(), chance.uniform()}, turn});
     }
     if (chance.one_in(100)) {

@@ -12,7 +12,7 @@ from urdf_parts import joint, link, robot
 
 import robodyn_ros as rd
 from robodyn_ros import errors
-from robodyn_ros.control.command_pipeline import FollowsNone
+from robodyn_ros.control.command_pipeline import NotFollowing
 from robodyn_ros.description.source import LARGEST_SOURCE
 from robodyn_ros.description.urdf import urdf_text
 from robodyn_ros.parameters import energy_regressor
@@ -209,7 +209,7 @@ def test_mimic_joint_on_the_chain():
     'error',
     [
         errors.UnsupportedJoint('joint', 'mimics', 'none', choice=('mimic', 'independent')),
-        FollowsNone('trajectory', 'the mode follows none', 'set another'),
+        NotFollowing('trajectory', 'the mode follows none', 'set another'),
     ],
     ids=['with a choice', 'with words of its own'],
 )

@@ -29,7 +29,7 @@ ERRORS = {
     name
     for name, each in vars(errors).items()
     if inspect.isclass(each) and issubclass(each, rd.RobodynError)
-} | {'FollowsNone', 'RejectedTarget', 'RefusedCacheEntry'}
+} | {'NotFollowing', 'RejectedTarget', 'RefusedCacheEntry'}
 URDF = Path(__file__).resolve().parents[2] / 'urdf'
 # Its third joint slides.
 ARM = rd.RobotModel.from_urdf(URDF / 'stanford.urdf')

@@ -231,5 +231,5 @@ def thresholds_of_free_motion(name, folder, motions=4):
         rig.close()
     return {
         'contact_threshold_moving': list(map(float, found.moving)),
-        'contact_threshold_standing': list(map(float, found.stationary)),
+        'contact_threshold_stationary': list(map(float, found.stationary)),
     }

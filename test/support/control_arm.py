@@ -101,7 +101,7 @@ class Kind:
             'kp': self.kp,
             'kd': self.kd,
             'terms_gravity_factor': np.ones(self.n),
-            'position_guard': 0.1,
+            'soft_limit_width': 0.1,
             'impedance_stiffness': np.zeros(self.n),
             'impedance_nullspace_stiffness': np.zeros(self.n),
             'effort_limits': self.effort_limits,

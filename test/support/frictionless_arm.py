@@ -84,12 +84,12 @@ class FrictionlessArm:
         goal = self.simulation.position + way
         self.pipeline.follow(to(goal, duration, self.stack.model.joint_names))
 
-    def run(self, duration, is_heard=True):
+    def run(self, duration, has_subscribers=True):
         """Let time pass [s], with joint states or without."""
         for _ in range(round(duration / TIME_STEP)):
             self.now = round(self.now + TIME_STEP, 9)
             self.command = None
-            if is_heard and self.steps % self.cycles == 0:
+            if has_subscribers and self.steps % self.cycles == 0:
                 self.command = self.cycle(self.measured())
             if self.command is None and self.steps % round(WATCHDOG_PERIOD / TIME_STEP) == 0:
                 self.command = self.pipeline.watchdog(self.now)

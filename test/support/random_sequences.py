@@ -50,7 +50,7 @@ modes = st.tuples(
         st.sampled_from(GAINS),
         st.fixed_dictionaries({'ramp_time': st.sampled_from([0.0, 0.05, 0.5, 2.0])}),
         st.fixed_dictionaries({'damping': st.sampled_from([0.0, 1.0, 5.0, 20.0])}),
-        st.fixed_dictionaries({'position_guard': st.sampled_from([0.0, 0.05, 0.3])}),
+        st.fixed_dictionaries({'soft_limit_width': st.sampled_from([0.0, 0.05, 0.3])}),
         st.fixed_dictionaries({'state_timeout': st.sampled_from([0.05, 0.1, 0.3])}),
         st.fixed_dictionaries({'max_following_error': st.sampled_from([0.0, 0.05, 0.2])}),
         st.fixed_dictionaries(

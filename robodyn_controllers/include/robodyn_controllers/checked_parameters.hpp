@@ -29,9 +29,10 @@ Settings checked_settings(
   const robodyn_model & model);
 
 // Refuse what the declared bounds cannot: numbers that are not finite, arrays of another size,
-// and a reaction to contacts without thresholds in the settings of configure.
+// and a reaction to contacts without thresholds in the settings of configure, or without commands.
 rcl_interfaces::msg::SetParametersResult checked_parameters(
-  const std::vector<rclcpp::Parameter> & parameters, const Settings & settings);
+  const std::vector<rclcpp::Parameter> & parameters, const Settings & settings,
+  bool is_commanding = true);
 
 }  // namespace robodyn_controllers
 

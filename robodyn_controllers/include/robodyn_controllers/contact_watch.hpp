@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// External torques of a commanded arm, the wrench at its tip, and contacts.
+// External torques of an arm, the wrench at its tip, and contacts.
 #ifndef ROBODYN_CONTROLLERS__CONTACT_WATCH_HPP_
 #define ROBODYN_CONTROLLERS__CONTACT_WATCH_HPP_
 
@@ -23,33 +23,38 @@ namespace robodyn_controllers
 class ContactWatch
 {
 public:
-  // The library must outlive it; the model is the core's view of it.
+  // The library must outlive it; the model is the core's view of it. Torques are those that the
+  // drives measure, or those that are commanded.
   ContactWatch(
     const robodyn_model & library, const robodyn::Model & model, const double * load,
-    const robodyn::Settings & settings)
-  : library_(library),
+    const robodyn::Settings & settings, bool is_measured)
+  : is_measured_(is_measured),
+    library_(library),
     n_(model.joints),
     point_(settings.wrench_point),
     model_(model, load),
-    observer_(model_, observer_settings(settings)),
+    observer_(model_, observer_settings(settings, !is_measured)),
     wrench_(n_),
     moving_deviation_(n_),
     coulomb_(n_),
     deviation_(n_),
     applied_(n_),
+    position_(n_),
+    velocity_(n_),
     zero_(n_),
     jacobian_(6 * n_)
   {
     if (
-      settings.contact_threshold_moving.empty() != settings.contact_threshold_standing.empty()) {
+      settings.contact_threshold_moving.empty() !=
+      settings.contact_threshold_stationary.empty()) {
       throw std::runtime_error(
-        "parameters contact_threshold_moving and contact_threshold_standing; allowed: "
+        "parameters contact_threshold_moving and contact_threshold_stationary; allowed: "
         "both, or neither");
     }
     if (!settings.contact_threshold_moving.empty()) {
       detector_.emplace(
         n_, robodyn::ContactThresholds{
-              settings.contact_threshold_moving, settings.contact_threshold_standing,
+              settings.contact_threshold_moving, settings.contact_threshold_stationary,
               settings.contact_dwell});
     }
     // Coulomb friction is half the difference of the friction torques in both directions of a
@@ -99,34 +104,38 @@ public:
 
   void change_longest(double longest) { observer_.change_longest(longest); }
 
-  // Take a state at a time [s], and the command under settings that acted until then. Return
-  // whether a contact begins or ends with it. In feedforward the drives add a torque of their own,
-  // which is not known: there is no estimate.
+  // Take a state at a time [s], and the measured torque, or the command under settings that acted
+  // until then. Return whether a contact begins or ends with it. In feedforward the drives add a
+  // torque of their own to the command, which is not known: there is no estimate.
   robodyn::ContactEvent update(
     const robodyn::Settings & settings, const double * position, const double * velocity,
-    const robodyn::Vector & commanded, double time)
+    const robodyn::Vector & torque, double time)
   {
     has_estimate_ = false;
-    if (settings.mode == robodyn::Mode::feedforward) { return robodyn::ContactEvent::none; }
+    if (!is_measured_ && settings.mode == robodyn::Mode::feedforward) {
+      return robodyn::ContactEvent::none;
+    }
+    std::copy_n(position, n_, position_.begin());
+    std::copy_n(velocity, n_, velocity_.begin());
     std::fill(applied_.begin(), applied_.end(), 0.0);
     const bool succeeded =
-      settings.terms.gravity ||  // else the driver adds the gravity torque itself
+      is_measured_ || settings.terms.gravity ||  // else the driver adds the gravity torque itself
       model_.inverse_dynamics(1, position, zero_.data(), zero_.data(), applied_.data());
-    for (std::size_t i = 0; i < n_; ++i) { applied_[i] += commanded[i]; }
+    for (std::size_t i = 0; i < n_; ++i) { applied_[i] += torque[i]; }
     has_estimate_ =
       succeeded && observer_.update(model_, position, velocity, applied_.data(), time);
     if (!has_estimate_ || !detector_) { return robodyn::ContactEvent::none; }
     return detector_->update(velocity, observer_.torque().data(), time);
   }
 
-  // Return the wrench at the tip that explains the external torques of a state.
-  const robodyn::TipWrench & tip_wrench(const double * position, const double * velocity)
+  // Return the wrench on the tip that explains the external torques of the last state.
+  const robodyn::TipWrench & tip_wrench()
   {
     for (std::size_t i = 0; i < n_; ++i) {
-      deviation_[i] = robodyn::torque_deviation(moving_deviation_[i], coulomb_[i], velocity[i]);
+      deviation_[i] = robodyn::torque_deviation(moving_deviation_[i], coulomb_[i], velocity_[i]);
     }
-    library_.forward_kinematics(0, position, pose_.data());
-    library_.jacobian(0, position, jacobian_.data());
+    library_.forward_kinematics(0, position_.data(), pose_.data());
+    library_.jacobian(0, position_.data(), jacobian_.data());
     wrench_.update(
       pose_.data(), jacobian_.data(), point_.data(), observer_.torque().data(),
       deviation_.data());
@@ -134,15 +143,18 @@ public:
   }
 
 private:
-  static robodyn::ObserverSettings observer_settings(const robodyn::Settings & settings)
+  static robodyn::ObserverSettings observer_settings(
+    const robodyn::Settings & settings, bool is_held)
   {
     robodyn::ObserverSettings observer;
+    observer.is_held = is_held;
     observer.gain = settings.observer_gain;
     observer.longest = settings.state_timeout;
     observer.friction_velocity = settings.friction_velocity;
     return observer;
   }
 
+  const bool is_measured_;
   const robodyn_model & library_;
   const std::size_t n_;
   const std::array<double, 3> point_;
@@ -152,7 +164,7 @@ private:
   robodyn::TipWrench wrench_;
   robodyn::Vector moving_deviation_,
     coulomb_;  // deviation of a moving joint, friction [N m or N]
-  robodyn::Vector deviation_, applied_;
+  robodyn::Vector deviation_, applied_, position_, velocity_;
   const robodyn::Vector zero_;
   robodyn::Vector jacobian_;
   std::array<double, 16> pose_{};

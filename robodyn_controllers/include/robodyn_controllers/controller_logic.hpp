@@ -35,19 +35,25 @@ using robodyn::Fault;
 using robodyn::kNaN;
 using robodyn::Mode;
 using robodyn::Settings;
-using robodyn::Six;
-using robodyn::Three;
 using robodyn::Vector;
+using robodyn::Vector3;
+using robodyn::Vector6;
 
-// Refuse a reaction to contacts without thresholds; throws std::runtime_error.
-inline void check_reaction(const Settings & settings)
+// Refuse a reaction to contacts without thresholds, or without commands; throws
+// std::runtime_error.
+inline void check_reaction(const Settings & settings, bool is_commanding = true)
 {
+  if (!is_commanding && settings.on_contact != robodyn::ContactAction::report) {
+    throw std::runtime_error(
+      "parameter on_contact; allowed where sensing is 'measured', which commands nothing: "
+      "report");
+  }
   if (
     settings.on_contact != robodyn::ContactAction::report &&
     settings.contact_threshold_moving.empty()) {
     throw std::runtime_error(
       "parameter on_contact; allowed without contact_threshold_moving and "
-      "contact_threshold_standing: report");
+      "contact_threshold_stationary: report");
   }
 }
 
@@ -103,18 +109,19 @@ public:
   // --- life cycle ----------------------------------------------------------------------------
 
   // Take a model, settings, gravity [m/s^2] in the base link's axes (empty: the model's own),
-  // and for each joint a factor from torque to command; throws std::runtime_error.
+  // and for each joint a factor from torque to command, or to what is measured where the arm is
+  // only observed; throws std::runtime_error.
   void configure(
     std::shared_ptr<const robodyn_model> model, const Settings & settings,
-    const std::vector<double> & gravity, const Vector & command_scale)
+    const std::vector<double> & gravity, const Vector & command_scale, bool is_observed = false)
   {
     for (const double scale : command_scale) {
       if (!std::isfinite(scale) || scale == 0.0) {
         throw std::runtime_error("parameter command_scale; allowed: each finite, not 0");
       }
     }
-    check_reaction(settings);
-    auto arm = std::make_unique<Arm>(std::move(model), settings, command_scale);
+    check_reaction(settings, !is_observed);
+    auto arm = std::make_unique<Arm>(std::move(model), settings, command_scale, is_observed);
     if (!gravity.empty()) { arm->gravity = gravity; }
     Vector load = first_load(*arm->model);
     const std::string wrong = checked_load(*arm->model, arm->payload, arm->gravity, load);
@@ -222,6 +229,17 @@ public:
     return has_command;
   }
 
+  // Do one cycle of an arm that others command: only estimate, from its state and efforts.
+  void observe(
+    double period, const double * position, const double * velocity, const double * effort)
+  {
+    now_ += std::max(period, 0.0);
+    take_changes();
+    Arm & arm = *arm_;
+    for (std::size_t i = 0; i < arm.n; ++i) { arm.applied[i] = effort[i] / arm.scale[i]; }
+    contact_event_ = arm.watch.update(arm.settings(), position, velocity, arm.applied, now_);
+  }
+
   // The last fault, or the last reason for which a reference was dropped, if it is new, and why the
   // control cycle refused a setpoint, a target pose, or a wrench since the last call; no cause: there
   // is none. From one other thread.
@@ -244,11 +262,7 @@ public:
   const ArmRuntime & pipeline() const { return arm_->pipeline; }
   const ContactWatch & contact_watch() const { return arm_->watch; }
   robodyn::ContactEvent contact_event() const { return contact_event_; }
-  const robodyn::TipWrench & tip_wrench()
-  {
-    const robodyn::RuntimeState & state = arm_->pipeline.state();
-    return arm_->watch.tip_wrench(state.position.data(), state.velocity.data());
-  }
+  const robodyn::TipWrench & tip_wrench() { return arm_->watch.tip_wrench(); }
 
   // --- services, from any thread at any time; each returns why it refuses, empty: it is done ---
 
@@ -343,7 +357,8 @@ public:
   // Let the tip of a Cartesian impedance go to a pose in a frame; orientation: x, y, z, w. What the
   // state of the arm refuses is said by take_refused_target.
   std::string set_target_pose(
-    const std::string & frame, const Three & position, const std::array<double, 4> & orientation)
+    const std::string & frame, const Vector3 & position,
+    const std::array<double, 4> & orientation)
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return kNotConfigured; }
@@ -357,11 +372,11 @@ public:
   }
 
   // Add a wrench at the tip of an impedance, in a frame, for state_timeout.
-  std::string set_target_wrench(const std::string & frame, const Six & wrench)
+  std::string set_target_wrench(const std::string & frame, const Vector6 & wrench)
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return kNotConfigured; }
-    TipRequest<Six> request{wrench, false};
+    TipRequest<Vector6> request{wrench, false};
     const std::string wrong = wrong_frame(frame, request.is_relative);
     if (wrong.empty()) { arm_->new_wrench.put(request); }
     return wrong;
@@ -376,11 +391,12 @@ private:
   {
     Arm(
       std::shared_ptr<const robodyn_model> given, const Settings & settings,
-      const Vector & scales)
+      const Vector & scales, bool is_observed)
     : model(std::move(given)),
       n(static_cast<std::size_t>(model->joints)),
       pipeline(robodyn::core_model(*model), first_load(*model).data(), settings),
-      watch(*model, robodyn::core_model(*model), first_load(*model).data(), settings),
+      watch(
+        *model, robodyn::core_model(*model), first_load(*model).data(), settings, is_observed),
       asked(settings),
       joints{
         std::vector<std::string>(model->joint_names, model->joint_names + n),
@@ -410,7 +426,7 @@ private:
     Mailbox<Vector> load, new_setpoint;
     Fault overload;  // for which the last load was refused
     Mailbox<TipRequest<robodyn::Pose>> new_target;
-    Mailbox<TipRequest<Six>> new_wrench;
+    Mailbox<TipRequest<Vector6>> new_wrench;
   };
 
   // Return why the frame of a target is refused; empty: it is the base link's or the tip's.
@@ -504,7 +520,7 @@ private:
     arm_->new_target.take([this, &is_taken](const TipRequest<robodyn::Pose> & target) {
       return is_taken(arm_->pipeline.aim_tip(target.value, target.is_relative), refused_target_);
     });
-    arm_->new_wrench.take([this, &is_taken](const TipRequest<Six> & wrench) {
+    arm_->new_wrench.take([this, &is_taken](const TipRequest<Vector6> & wrench) {
       return is_taken(
         arm_->pipeline.add_wrench(wrench.value, now_, wrench.is_relative), refused_wrench_);
     });

@@ -44,6 +44,8 @@ public:
 protected:
   std::vector<hardware_interface::CommandInterface::SharedPtr>
   on_export_reference_interfaces_list() override;
+  std::vector<hardware_interface::StateInterface::SharedPtr> on_export_state_interfaces_list()
+    override;
   bool on_set_chained_mode(bool chained_mode) override;
   return_type update_reference_from_subscribers(
     const rclcpp::Time & time, const rclcpp::Duration & period) override;
@@ -56,7 +58,10 @@ private:
   using Trajectory = trajectory_msgs::msg::JointTrajectory;
   using Pose = geometry_msgs::msg::PoseStamped;
 
+  // Whether others command the arm, and this one only estimates.
+  bool is_observing() const { return params_.sensing == "measured"; }
   void make_services(const Settings & settings);
+  void take_commands();
   void take_setpoint(const Trajectory & trajectory);
   void take_target_pose(const Pose & message);
   void take_target_wrench(const Wrench & message);
@@ -65,6 +70,7 @@ private:
   void warn(const char * topic, const std::string & why);
   void write_commands();
   void publish_state(const rclcpp::Time & time, const rclcpp::Duration & period);
+  void export_estimate();
   void publish_contacts(const rclcpp::Time & time);
 
   std::size_t n_ = 0;

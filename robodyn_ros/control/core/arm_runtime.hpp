@@ -142,7 +142,7 @@ public:
     if (!had_feedback && active.latest().has_feedback() && follower_.is_far()) {
       follower_.drop_and_brake({Cause::feedback_far_away});
     }
-    hold_softly();
+    hold_in_impedance();
     if (state_.has_state) { spring_energy_.pace(state_, follower_.has_reference(), period()); }
   }
 
@@ -204,7 +204,7 @@ public:
   // Whether the tip's reference is known: not before the first cycle of an impedance.
   bool has_tip_reference() const
   {
-    const auto is_set = [](const Three & each) { return each != Three{}; };
+    const auto is_set = [](const Vector3 & each) { return each != Vector3{}; };
     return is_set(tip_reference().position) || is_set(tip_reference().turn.v);
   }
   // Where the tip of an impedance shall be, in the base link's frame.
@@ -213,7 +213,7 @@ public:
   // Why a pose in the base link's frame is beyond the reach of the arm.
   Fault reach_refusal(const Pose & target) const
   {
-    const Three & at = target.position;
+    const Vector3 & at = target.position;
     if (is_within(reach(), at)) { return {}; }
     return {Cause::reach, -1, std::hypot(at[0], at[1], at[2]), reach()};
   }
@@ -221,18 +221,18 @@ public:
   // Add a wrench at the tip, in base axes [N, N m], or in those of the tip's reference, in an
   // impedance; it fades in, and is gone state_timeout after this steady time [s], or when the arm is
   // braked or stopped, or touches something. Return why it is refused.
-  Fault add_wrench(const Six & given, double now, bool is_relative = false)
+  Fault add_wrench(const Vector6 & given, double now, bool is_relative = false)
   {
     const auto & impedance = state_.settings.impedance;
     const Fault wrong = refusal_of(given, impedance.largest_force, impedance.largest_moment);
     if (wrong) { return wrong; }
     if (const Fault refusal = target_refusal(false)) { return refusal; }
     if (is_relative && !has_tip_reference()) { return {Cause::not_followed}; }
-    Six wrench = given;
+    Vector6 wrench = given;
     if (is_relative) {
-      const Turn & axes = tip_reference().turn;
-      const Three force = axes.apply({given[0], given[1], given[2]});
-      const Three moment = axes.apply({given[3], given[4], given[5]});
+      const Quaternion & axes = tip_reference().turn;
+      const Vector3 force = axes.apply({given[0], given[1], given[2]});
+      const Vector3 moment = axes.apply({given[3], given[4], given[5]});
       std::copy(force.begin(), force.end(), wrench.begin());
       std::copy(moment.begin(), moment.end(), wrench.begin() + 3);
     }
@@ -297,7 +297,7 @@ public:
     state_.parts.tip().stop();
     state_.parts.tip().add_wrench({});
     follower_.cancel();
-    hold_softly();
+    hold_in_impedance();
   }
 
   // Bring a moving arm to rest, until has_stopped; no reference is accepted until then.
@@ -629,7 +629,7 @@ private:
     if (!stale_.are_stale() && !follower_.is_fading()) {
       spring_energy_.balance(state_, position_, elapsed_, middle_.reference.velocity, cut_);
     }
-    const double half = expect_middle(time);
+    const double half = predict_midpoint(time);
     if (!evaluate(
           elapsed_, middle_.position, middle_.velocity,
           has_desired_ ? &middle_.reference : nullptr, time + half, added, middle_.coasted())) {
@@ -712,12 +712,12 @@ private:
       follower_.request_brake();
     }
     spring_energy_.reset();
-    hold_softly();
+    hold_in_impedance();
     return true;
   }
 
   // Give an impedance a reference where the arm is, if it has none.
-  void hold_softly()
+  void hold_in_impedance()
   {
     if (is_enabled_ && !is_stopping_ && state_.law.latest().yields() && follower_.is_idle()) {
       follower_.request_brake();
@@ -871,7 +871,7 @@ private:
 
   // Write what is expected in the middle of the time until the next command, and return half of that
   // time [s].
-  double expect_middle(double time)
+  double predict_midpoint(double time)
   {
     middle_.begin(position_, velocity_, has_desired_ ? &desired_ : nullptr);
     // An unknown duration (NaN) is ignored; without a period there is none.

@@ -39,14 +39,14 @@ namespace
 
 using Array = py::array_t<double, py::array::c_style | py::array::forcecast>;
 using Numbers = const double *;
-using Quaternion = std::array<double, 4>;  // x, y, z, w
+using Xyzw = std::array<double, 4>;  // x, y, z, w
 
-rd::Turn turn_of(const Quaternion & xyzw)
+rd::Quaternion turn_of(const Xyzw & xyzw)
 {
   return {xyzw[3], {xyzw[0], xyzw[1], xyzw[2]}};
 }
 
-Quaternion quaternion_of(const rd::Pose & pose)
+Xyzw quaternion_of(const rd::Pose & pose)
 {
   return {pose.turn.v[0], pose.turn.v[1], pose.turn.v[2], pose.turn.w};
 }
@@ -865,7 +865,7 @@ PYBIND11_MODULE(core_module, module)
     "torque_rate_limits", &rd::torque_rate_limits, py::arg("given"), py::arg("effort_limits"));
   module.def(
     "take_pose",
-    [](const rd::Three & position, const Quaternion & xyzw) {
+    [](const rd::Vector3 & position, const Xyzw & xyzw) {
       rd::Pose pose;
       const rd::Fault refusal = rd::take_pose(position, xyzw, pose);
       return py::make_tuple(refusal, position, quaternion_of(pose));
@@ -906,7 +906,7 @@ PYBIND11_MODULE(core_module, module)
     .def("cancel", &Runtime::call<&Core::cancel>)
     .def(
       "aim_tip",
-      [](Runtime & self, const rd::Three & position, const Quaternion & xyzw, bool is_relative) {
+      [](Runtime & self, const rd::Vector3 & position, const Xyzw & xyzw, bool is_relative) {
         rd::Pose pose;
         const rd::Fault refusal = rd::take_pose(position, xyzw, pose);
         return refusal ? refusal : self.core().aim_tip(pose, is_relative);
@@ -914,7 +914,7 @@ PYBIND11_MODULE(core_module, module)
       py::arg("position"), py::arg("xyzw"), py::arg("is_relative") = false)
     .def(
       "add_wrench",
-      [](Runtime & self, const rd::Six & wrench, double now, bool is_relative) {
+      [](Runtime & self, const rd::Vector6 & wrench, double now, bool is_relative) {
         return self.core().add_wrench(wrench, now, is_relative);
       },
       py::arg("wrench"), py::arg("now"), py::arg("is_relative") = false)
@@ -926,7 +926,7 @@ PYBIND11_MODULE(core_module, module)
       "reference_refusal", [](Runtime & self) { return self.core().reference_refusal(); })
     .def(
       "pose_in_base",
-      [](Runtime & self, const rd::Three & position, const Quaternion & xyzw, bool is_relative) {
+      [](Runtime & self, const rd::Vector3 & position, const Xyzw & xyzw, bool is_relative) {
         const rd::ArmRuntime & core = self.core();
         const rd::Pose pose = core.in_base({position, turn_of(xyzw)}, is_relative);
         const bool is_known = !is_relative || core.has_tip_reference();

@@ -31,10 +31,10 @@
 namespace robodyn
 {
 
-using Three = std::array<double, 3>;
-using Six = std::array<double, 6>;
+using Vector3 = std::array<double, 3>;
+using Vector6 = std::array<double, 6>;
 
-inline Three cross(const Three & a, const Three & b)
+inline Vector3 cross(const Vector3 & a, const Vector3 & b)
 {
   return {a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]};
 }
@@ -43,18 +43,18 @@ inline Three cross(const Three & a, const Three & b)
 constexpr double kQuaternionTolerance = 1e-3;
 
 // A unit quaternion.
-struct Turn
+struct Quaternion
 {
   double w = 1.0;
-  Three v{};
+  Vector3 v{};
 
   // Of the rotation in the upper left of a row-major (4, 4) pose.
-  static Turn of(const double * pose)
+  static Quaternion of(const double * pose)
   {
     const auto r = [pose](std::size_t i, std::size_t j) { return pose[4 * i + j]; };
     // The largest of four squares, so that nothing is divided by a small number.
     const double trace = r(0, 0) + r(1, 1) + r(2, 2);
-    Turn turn;
+    Quaternion turn;
     if (trace > 0.0) {
       const double s = std::sqrt(trace + 1.0);
       turn.w = 0.5 * s;
@@ -75,29 +75,29 @@ struct Turn
   }
 
   // About a vector, by its length [rad].
-  static Turn about(const Three & vector)
+  static Quaternion about(const Vector3 & vector)
   {
     const double angle = std::sqrt(dot(vector, vector));
     const double factor = angle > 1e-9 ? std::sin(0.5 * angle) / angle : 0.5;
-    return Turn{
+    return Quaternion{
       std::cos(0.5 * angle), {factor * vector[0], factor * vector[1], factor * vector[2]}};
   }
 
   // The vector about which, and by whose length, it turns; up to half a turn.
-  Three vector() const
+  Vector3 vector() const
   {
     const double size = std::sqrt(dot(v, v)), sign = w < 0.0 ? -1.0 : 1.0;
     const double factor = size > 1e-9 ? 2.0 * std::atan2(size, sign * w) / size : 2.0;
     return {sign * factor * v[0], sign * factor * v[1], sign * factor * v[2]};
   }
 
-  Turn inverse() const { return Turn{w, {-v[0], -v[1], -v[2]}}; }
+  Quaternion inverse() const { return Quaternion{w, {-v[0], -v[1], -v[2]}}; }
 
   // This turn after another one.
-  Turn after(const Turn & first) const
+  Quaternion after(const Quaternion & first) const
   {
-    const Three c = cross(v, first.v);
-    Turn turn{w * first.w - dot(v, first.v), {}};
+    const Vector3 c = cross(v, first.v);
+    Quaternion turn{w * first.w - dot(v, first.v), {}};
     for (std::size_t k = 0; k < 3; ++k) { turn.v[k] = w * first.v[k] + first.w * v[k] + c[k]; }
     const double size = std::sqrt(turn.w * turn.w + dot(turn.v, turn.v));
     turn.w /= size;
@@ -105,15 +105,15 @@ struct Turn
     return turn;
   }
 
-  Three apply(const Three & a) const
+  Vector3 apply(const Vector3 & a) const
   {
-    const Three c = cross(v, a), d = cross(v, c);
+    const Vector3 c = cross(v, a), d = cross(v, c);
     return {
       a[0] + 2.0 * (w * c[0] + d[0]), a[1] + 2.0 * (w * c[1] + d[1]),
       a[2] + 2.0 * (w * c[2] + d[2])};
   }
 
-  static double dot(const Three & a, const Three & b)
+  static double dot(const Vector3 & a, const Vector3 & b)
   {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
   }
@@ -122,15 +122,18 @@ struct Turn
 // A position [m] and an orientation in the base link's frame.
 struct Pose
 {
-  Three position{};
-  Turn turn;
+  Vector3 position{};
+  Quaternion turn;
 
-  static Pose of(const double * pose) { return {{pose[3], pose[7], pose[11]}, Turn::of(pose)}; }
+  static Pose of(const double * pose)
+  {
+    return {{pose[3], pose[7], pose[11]}, Quaternion::of(pose)};
+  }
 
   // This pose, given in the frame of another one, in that one's frame.
   Pose after(const Pose & first) const
   {
-    const Three away = first.turn.apply(position);
+    const Vector3 away = first.turn.apply(position);
     return {
       {first.position[0] + away[0], first.position[1] + away[1], first.position[2] + away[2]},
       first.turn.after(turn)};
@@ -138,7 +141,7 @@ struct Pose
 };
 
 // Take a pose of a request, with the quaternion x, y, z, w; return why it is refused.
-inline Fault take_pose(const Three & position, const std::array<double, 4> & xyzw, Pose & to)
+inline Fault take_pose(const Vector3 & position, const std::array<double, 4> & xyzw, Pose & to)
 {
   const auto [x, y, z, w] = xyzw;
   const double norm = std::hypot(std::hypot(x, y), std::hypot(z, w));
@@ -153,7 +156,7 @@ inline Fault take_pose(const Three & position, const std::array<double, 4> & xyz
 }
 
 // Return why a wrench of a request is refused [N, N m].
-inline Fault refusal_of(const Six & wrench, double largest_force, double largest_moment)
+inline Fault refusal_of(const Vector6 & wrench, double largest_force, double largest_moment)
 {
   const double force = std::hypot(wrench[0], wrench[1], wrench[2]);
   const double moment = std::hypot(wrench[3], wrench[4], wrench[5]);
@@ -168,10 +171,10 @@ inline Fault refusal_of(const Six & wrench, double largest_force, double largest
 // Stiffness and damping of a law; the torque of the springs is linear in them.
 struct ImpedanceCoefficients
 {
-  Vector joints, posture;               // N m/rad or N/m
-  Six along_base{}, along_reference{};  // of the tip, along and about axes [N/m, N m/rad]
-  double ratio = 0.0;                   // of the damping
-  double wrench = 0.0;                  // of the wrench that is added
+  Vector joints, posture;                   // N m/rad or N/m
+  Vector6 along_base{}, along_reference{};  // of the tip, along and about axes [N/m, N m/rad]
+  double ratio = 0.0;                       // of the damping
+  double wrench = 0.0;                      // of the wrench that is added
 
   explicit ImpedanceCoefficients(std::size_t n) : joints(n), posture(n) {}
 
@@ -186,7 +189,7 @@ struct ImpedanceCoefficients
   }
 
 private:
-  static bool has(const Six & values)
+  static bool has(const Vector6 & values)
   {
     return std::any_of(values.begin(), values.end(), [](double x) { return x != 0.0; });
   }
@@ -197,7 +200,7 @@ struct TipState
 {
   Pose tip, reference;
   const double * jacobian = nullptr;  // (6, n), linear rows first
-  Six wrench{};                       // to add, in the base link's axes [N, N m]
+  Vector6 wrench{};                   // to add, in the base link's axes [N, N m]
 };
 
 // What the torque towards the posture may give before it can be withdrawn; by default all it can.
@@ -242,10 +245,10 @@ public:
     latest_ = latest;
   }
 
-  void add_wrench(const Six & wrench) { wrench_goal_ = wrench; }
+  void add_wrench(const Vector6 & wrench) { wrench_goal_ = wrench; }
 
   bool has_target() const { return has_target_; }
-  const Six & wrench() const { return wrench_; }
+  const Vector6 & wrench() const { return wrench_; }
   const Pose & latest() const { return latest_; }  // that was applied last
 
   // Return the reference, where the joints' one has the tip at a pose.
@@ -261,20 +264,20 @@ public:
   {
     const double time = std::min(elapsed, kLongest);
     const double follow = 1.0 - std::exp(-4.0 * kPace * time);
-    Three away{};  // from the offset to its goal
+    Vector3 away{};  // from the offset to its goal
     for (std::size_t k = 0; k < 3; ++k) {
       away[k] = (has_target_ ? target_.position[k] - from.position[k] : 0.0) - offset_[k];
     }
-    const Turn goal = has_target_ ? target_.turn.after(from.turn.inverse()) : Turn();
-    const Three angle = goal.after(turned_.inverse()).vector();
+    const Quaternion goal = has_target_ ? target_.turn.after(from.turn.inverse()) : Quaternion();
+    const Vector3 angle = goal.after(turned_.inverse()).vector();
     move(away, speed.linear, follow, velocity_);
     move(angle, speed.angular, follow, rate_);
-    Three turn;
+    Vector3 turn;
     for (std::size_t k = 0; k < 3; ++k) {
       offset_[k] += time * velocity_[k];
       turn[k] = time * rate_[k];
     }
-    turned_ = Turn::about(turn).after(turned_);
+    turned_ = Quaternion::about(turn).after(turned_);
     for (std::size_t k = 0; k < 6; ++k) {
       wrench_[k] += (1.0 - std::exp(-time / kWrenchTime)) * (wrench_goal_[k] - wrench_[k]);
     }
@@ -289,14 +292,14 @@ private:
 
   bool is_apart() const
   {
-    const Three angle = turned_.vector();
-    return Turn::dot(offset_, offset_) > kApart * kApart ||
-           Turn::dot(angle, angle) > kApart * kApart;
+    const Vector3 angle = turned_.vector();
+    return Quaternion::dot(offset_, offset_) > kApart * kApart ||
+           Quaternion::dot(angle, angle) > kApart * kApart;
   }
 
-  static void move(const Three & away, double fastest, double follow, Three & velocity)
+  static void move(const Vector3 & away, double fastest, double follow, Vector3 & velocity)
   {
-    const double size = kPace * std::sqrt(Turn::dot(away, away));
+    const double size = kPace * std::sqrt(Quaternion::dot(away, away));
     const double factor = size > fastest ? kPace * fastest / size : kPace;
     for (std::size_t k = 0; k < 3; ++k) {
       velocity[k] += follow * (factor * away[k] - velocity[k]);
@@ -305,9 +308,9 @@ private:
 
   bool has_target_ = false;
   Pose target_, latest_;
-  Three offset_{}, velocity_{}, rate_{};
-  Turn turned_;
-  Six wrench_{}, wrench_goal_{};
+  Vector3 offset_{}, velocity_{}, rate_{};
+  Quaternion turned_;
+  Vector6 wrench_{}, wrench_goal_{};
 };
 
 // Computes the torque. Only the constructor allocates.
@@ -433,7 +436,7 @@ public:
   const Vector & damper() const { return damper_; }    // its torque
   const Vector & posture() const { return posture_; }  // the torque towards the posture
   // What the tip's springs give, and what is added, in base axes [N, N m]; before a mode is slowed.
-  const Six & wrench() const { return wrench_; }
+  const Vector6 & wrench() const { return wrench_; }
   // Of the stiffness of its modes, the least that the period of the states and the limits of the
   // torque's rate leave.
   double least_fraction() const { return least_fraction_; }
@@ -563,8 +566,8 @@ private:
 
   void add_tip(const ImpedanceCoefficients & law, const TipState & tip)
   {
-    const Turn & axes = tip.reference.turn;
-    const Turn difference = axes.after(tip.tip.turn.inverse());
+    const Quaternion & axes = tip.reference.turn;
+    const Quaternion difference = axes.after(tip.tip.turn.inverse());
     for (std::size_t k = 0; k < 3; ++k) {
       distance_[k] = tip.reference.position[k] - tip.tip.position[k];
     }
@@ -572,10 +575,10 @@ private:
     distance_there_ = axes.inverse().apply(distance_);
     turn_there_ = axes.inverse().apply(turn_);
     // Both stiffnesses in base axes.
-    std::array<std::array<Three, 3>, 2> k{};
-    std::array<Three, 3> columns;
+    std::array<std::array<Vector3, 3>, 2> k{};
+    std::array<Vector3, 3> columns;
     for (std::size_t c = 0; c < 3; ++c) {
-      Three axis{};
+      Vector3 axis{};
       axis[c] = 1.0;
       columns[c] = axes.apply(axis);
     }
@@ -589,11 +592,12 @@ private:
         }
       }
     }
-    const auto times = [](const std::array<Three, 3> & m, const Three & x) {
-      return Three{Turn::dot(m[0], x), Turn::dot(m[1], x), Turn::dot(m[2], x)};
+    const auto times = [](const std::array<Vector3, 3> & m, const Vector3 & x) {
+      return Vector3{
+        Quaternion::dot(m[0], x), Quaternion::dot(m[1], x), Quaternion::dot(m[2], x)};
     };
-    const Three bent = times(k[1], turn_), twist = cross(bent, turn_);
-    const Three force = times(k[0], distance_);
+    const Vector3 bent = times(k[1], turn_), twist = cross(bent, turn_);
+    const Vector3 force = times(k[0], distance_);
     for (std::size_t r = 0; r < 3; ++r) {
       pull_[r] = force[r];
       pull_[r + 3] = 2.0 * (difference.w * bent[r] + twist[r]);
@@ -602,10 +606,10 @@ private:
     if (!law.at_tip() && !any(law.posture)) { return; }
     // 2 eps moves with E w at an angular velocity w, E = eta + [eps]x: the moment is ET K_o 2 eps.
     // Where stiffness about the axes differs much, ET K_o E is not K_o even at small angles.
-    const Three & e = turn_;
-    const std::array<Three, 3> rate{
+    const Vector3 & e = turn_;
+    const std::array<Vector3, 3> rate{
       {{difference.w, -e[2], e[1]}, {e[2], difference.w, -e[0]}, {-e[1], e[0], difference.w}}};
-    std::array<Three, 3> half{}, about{};
+    std::array<Vector3, 3> half{}, about{};
     for (std::size_t i = 0; i < 3; ++i) {
       for (std::size_t j = 0; j < 3; ++j) {
         for (std::size_t c = 0; c < 3; ++c) { half[i][j] += k[1][i][c] * rate[c][j]; }
@@ -910,8 +914,8 @@ private:
   Vector left_;                       // of the stiffness of each mode [0, 1]
   Vector image_, error_;
   Vector jacobian_, weighted_;  // J L^-T, and times K or a root of the mobility: (6, n)
-  Three distance_{}, distance_there_{}, turn_{}, turn_there_{};  // in base and reference axes
-  Six pull_{}, wrench_{};
+  Vector3 distance_{}, distance_there_{}, turn_{}, turn_there_{};  // in base and reference axes
+  Vector6 pull_{}, wrench_{};
   TipState tip_;
   const Vector * torque_rates_ = nullptr;
   double period_ = kNaN, least_fraction_ = 1.0;

@@ -110,9 +110,9 @@ struct Settings
   double max_reference_step = 0.0;
   double max_following_error = 0.0;  // infinite: none
   Vector braking_acceleration;       // infinite: what the effort limits allow
-  double damping = 0.0, position_guard = 0.0;
+  double damping = 0.0, soft_limit_width = 0.0;
   ContactAction on_contact = ContactAction::report;
-  Vector contact_threshold_moving, contact_threshold_standing;
+  Vector contact_threshold_moving, contact_threshold_stationary;
   double contact_dwell = 0.0;
   Vector observer_gain;
   std::array<double, 3> wrench_point{};  // not to change in motion
@@ -165,10 +165,10 @@ void for_each_setting(Function && function, Records &... records)
   ROBODYN_SETTING(max_following_error);
   ROBODYN_SETTING(braking_acceleration);
   ROBODYN_SETTING(damping);
-  ROBODYN_SETTING(position_guard);
+  ROBODYN_SETTING(soft_limit_width);
   ROBODYN_SETTING(on_contact);
   ROBODYN_SETTING(contact_threshold_moving);
-  ROBODYN_SETTING(contact_threshold_standing);
+  ROBODYN_SETTING(contact_threshold_stationary);
   ROBODYN_SETTING(contact_dwell);
   ROBODYN_SETTING(observer_gain);
   ROBODYN_SETTING(wrench_point);

@@ -27,18 +27,18 @@ constexpr double kExpectedForce = 100.0, kExpectedMoment = 20.0;
 class TipWrench
 {
 public:
-  using Six = std::array<double, 6>;
+  using Vector6 = std::array<double, 6>;
 
   explicit TipWrench(std::size_t joints) : n_(joints) { columns_.fill(Vector(joints)); }
 
   // Force [N], then the moment about the point [N m], in the tip link's axes; and deviations.
-  const Six & wrench() const { return wrench_; }
-  const Six & deviation() const { return deviation_; }
+  const Vector6 & wrench() const { return wrench_; }
+  const Vector6 & deviation() const { return deviation_; }
   // The number of undetermined directions, and their unit vectors (the first entries of the
   // array), forces in units of kExpectedForce, moments in those of kExpectedMoment. A wrench
   // along them hardly shows in the torques, and is left out.
   std::size_t undetermined_count() const { return undetermined_count_; }
-  const std::array<Six, 6> & undetermined() const { return undetermined_; }
+  const std::array<Vector6, 6> & undetermined() const { return undetermined_; }
 
   // Estimate the wrench for torques with positive standard deviations, at the tip's pose (4, 4)
   // and Jacobian (6, n), linear rows first, both in base axes. The force acts at a point (3) in
@@ -139,10 +139,10 @@ private:
   }
 
   const std::size_t n_;
-  std::array<Vector, 6> columns_;    // of A, then those of U S
-  std::array<Six, 6> directions_{};  // the columns of V
-  Six wrench_{}, deviation_{};
-  std::array<Six, 6> undetermined_{};
+  std::array<Vector, 6> columns_;        // of A, then those of U S
+  std::array<Vector6, 6> directions_{};  // the columns of V
+  Vector6 wrench_{}, deviation_{};
+  std::array<Vector6, 6> undetermined_{};
   std::size_t undetermined_count_ = 0;
 };
 

@@ -72,18 +72,18 @@ struct LawCoefficients
   double friction_slope = 0.0, limit_slope = 0.0;  // of the smooth sign, of the soft joint limits
   double assistance = 0.0, dead_zone = 0.0;  // of friction at the measured velocity; rad/s or m/s
   // Of a reference's parts, evaluated at the reference and at the measured state.
-  PartCoefficients feedforward{}, computed{};
+  PartCoefficients at_reference{}, at_measured{};
   double coriolis_of_reference = 0.0;  // of C(q, qd) qd_d
   // Of g(q), whether there is a reference or not; of gravity at the reference, at the measured state.
-  Vector hold, gravity_feedforward, gravity_computed;
+  Vector static_gravity, gravity_at_reference, gravity_at_measured;
   Vector kp, kd, limit_damping;
   ImpedanceCoefficients impedance;
-  Three wrench_point{};  // in the tip link's frame [m]
+  Vector3 wrench_point{};  // in the tip link's frame [m]
 
   explicit LawCoefficients(std::size_t joints)
-  : hold(joints),
-    gravity_feedforward(joints),
-    gravity_computed(joints),
+  : static_gravity(joints),
+    gravity_at_reference(joints),
+    gravity_at_measured(joints),
     kp(joints),
     kd(joints),
     limit_damping(joints),
@@ -101,27 +101,27 @@ struct LawCoefficients
     const PartCoefficients model{
       static_cast<double>(law.terms.inertial), static_cast<double>(law.terms.coriolis), 0.0,
       static_cast<double>(law.terms.friction), 1.0};
-    feedforward = law.mode == Mode::feedforward ? model : none;
-    computed = is_computed || is_impedance ? model : none;
+    at_reference = law.mode == Mode::feedforward ? model : none;
+    at_measured = is_computed || is_impedance ? model : none;
     const bool is_assisted = is_impedance || law.mode == Mode::gravity_compensation;
     assistance = is_assisted && law.terms.friction ? law.friction_compensation : 0.0;
-    computed[part::friction] *= 1.0 - assistance;
-    coriolis_of_reference = is_impedance ? computed[part::coriolis] : 0.0;
-    if (is_impedance) { computed[part::coriolis] = 0.0; }
+    at_measured[part::friction] *= 1.0 - assistance;
+    coriolis_of_reference = is_impedance ? at_measured[part::coriolis] : 0.0;
+    if (is_impedance) { at_measured[part::coriolis] = 0.0; }
     dead_zone = law.friction_dead_zone;
     wrench_point = law.wrench_point;
     impedance.ratio = is_impedance ? law.impedance.damping_ratio : 0.0;
     impedance.wrench = is_impedance ? 1.0 : 0.0;
     const bool is_in_base = law.impedance.frame == Frame::base;
-    Six & axes = is_in_base ? impedance.along_base : impedance.along_reference;
+    Vector6 & axes = is_in_base ? impedance.along_base : impedance.along_reference;
     impedance.along_base.fill(0.0);
     impedance.along_reference.fill(0.0);
     if (is_at_tip) { axes = law.impedance.tip_stiffness; }
     for (std::size_t i = 0; i < kp.size(); ++i) {
       const double weight = law.terms.gravity ? law.terms.gravity_factor[i] : 0.0;
-      hold[i] = law.mode == Mode::gravity_compensation ? weight : 0.0;
-      gravity_feedforward[i] = law.mode == Mode::feedforward ? weight : 0.0;
-      gravity_computed[i] = is_computed || is_impedance ? weight : 0.0;
+      static_gravity[i] = law.mode == Mode::gravity_compensation ? weight : 0.0;
+      gravity_at_reference[i] = law.mode == Mode::feedforward ? weight : 0.0;
+      gravity_at_measured[i] = is_computed || is_impedance ? weight : 0.0;
       kp[i] = is_computed ? law.kp[i] : 0.0;
       kd[i] = is_computed ? law.kd[i] : 0.0;
       limit_damping[i] = law.kd[i];
@@ -130,11 +130,11 @@ struct LawCoefficients
     }
     damping = 0.0;
     friction_slope = 1.0 / law.friction_velocity;
-    limit_slope = law.position_guard > 0.0 ? 1.0 / law.position_guard : 0.0;
+    limit_slope = law.soft_limit_width > 0.0 ? 1.0 / law.soft_limit_width : 0.0;
   }
 
-  bool has_feedforward() const { return has_any(feedforward); }
-  bool has_feedback() const { return has_any(computed) || any(kp) || any(kd) || yields(); }
+  bool has_feedforward() const { return has_any(at_reference); }
+  bool has_feedback() const { return has_any(at_measured) || any(kp) || any(kd) || yields(); }
   // Whether the arm may be moved away from its reference.
   bool yields() const { return impedance.is_any(); }
   // Whether there is anything that a reference changes.
@@ -153,19 +153,20 @@ struct LawCoefficients
   // The coefficient of a joint's g(q) where there is no reference.
   double gravity(std::size_t i) const
   {
-    return hold[i] + gravity_feedforward[i] + gravity_computed[i];
+    return static_gravity[i] + gravity_at_reference[i] + gravity_at_measured[i];
   }
   bool has_gravity() const
   {
-    return any(hold) || any(gravity_feedforward) || any(gravity_computed);
+    return any(static_gravity) || any(gravity_at_reference) || any(gravity_at_measured);
   }
 
   bool operator==(const LawCoefficients & other) const
   {
-    return hold == other.hold && gravity_feedforward == other.gravity_feedforward &&
-           gravity_computed == other.gravity_computed && damping == other.damping &&
+    return static_gravity == other.static_gravity &&
+           gravity_at_reference == other.gravity_at_reference &&
+           gravity_at_measured == other.gravity_at_measured && damping == other.damping &&
            friction_slope == other.friction_slope && limit_slope == other.limit_slope &&
-           feedforward == other.feedforward && computed == other.computed &&
+           at_reference == other.at_reference && at_measured == other.at_measured &&
            coriolis_of_reference == other.coriolis_of_reference && kp == other.kp &&
            kd == other.kd && limit_damping == other.limit_damping &&
            assistance == other.assistance && dead_zone == other.dead_zone &&
@@ -181,14 +182,14 @@ struct LawCoefficients
     const auto each = [&between](auto & to, const auto & x, const auto & y) {
       for (std::size_t i = 0; i < to.size(); ++i) { to[i] = between(x[i], y[i]); }
     };
-    each(hold, a.hold, b.hold);
-    each(gravity_feedforward, a.gravity_feedforward, b.gravity_feedforward);
-    each(gravity_computed, a.gravity_computed, b.gravity_computed);
+    each(static_gravity, a.static_gravity, b.static_gravity);
+    each(gravity_at_reference, a.gravity_at_reference, b.gravity_at_reference);
+    each(gravity_at_measured, a.gravity_at_measured, b.gravity_at_measured);
     damping = between(a.damping, b.damping);
     friction_slope = between(a.friction_slope, b.friction_slope);
     limit_slope = between(a.limit_slope, b.limit_slope);
-    each(feedforward, a.feedforward, b.feedforward);
-    each(computed, a.computed, b.computed);
+    each(at_reference, a.at_reference, b.at_reference);
+    each(at_measured, a.at_measured, b.at_measured);
     coriolis_of_reference = between(a.coriolis_of_reference, b.coriolis_of_reference);
     each(kp, a.kp, b.kp);
     each(kd, a.kd, b.kd);
@@ -267,13 +268,12 @@ public:
     std::fill(parts.begin(), parts.end(), 0.0);
     if (reference != nullptr) {
       const double weight =
-        law.feedforward[kEffortCoefficient] + law.computed[kEffortCoefficient];
+        law.at_reference[kEffortCoefficient] + law.at_measured[kEffortCoefficient];
       for (std::size_t i = 0; i < n_; ++i) {
         parts[part::effort * n_ + i] = weight * reference->effort[i];
       }
     }
-    if (
-      !has_damping && !has_feedback && !has_feedforward && !is_assisted && !has_gravity) {
+    if (!has_damping && !has_feedback && !has_feedforward && !is_assisted && !has_gravity) {
       return true;
     }
 
@@ -326,7 +326,7 @@ public:
     }
 
     for (std::size_t i = 0; i < n_; ++i) {
-      const double weight = reference == nullptr ? law.gravity(i) : law.hold[i];
+      const double weight = reference == nullptr ? law.gravity(i) : law.static_gravity[i];
       parts[part::gravity * n_ + i] += weight * tau_[there * n_ + i];
     }
     if (has_damping) { add(parts, part::feedback, -damping, damped, at_rest); }
@@ -337,22 +337,22 @@ public:
     }
     if (has_impedance) { succeeded &= add_impedance(law, period, model, q, *reference, parts); }
     if (has_feedback) {
-      const PartCoefficients & c = law.computed;
+      const PartCoefficients & c = law.at_measured;
       add(parts, part::coriolis, c[part::coriolis], at_measured, at_rest);
       if (has_halves) {
         add(parts, part::coriolis, law.coriolis_of_reference, halves, halves + 1);
       }
       add(parts, part::inertial, c[part::inertial], accelerated, at_rest);
       add(parts, part::feedback, 1.0, accelerated + 1, at_rest);
-      add_gravity(parts, law.gravity_computed, there);
+      add_gravity(parts, law.gravity_at_measured, there);
       succeeded &= add_friction(
         law, model, c, reference->velocity, at_rest, at_measured, accelerated, parts);
     }
     if (has_feedforward) {
-      const PartCoefficients & c = law.feedforward;
+      const PartCoefficients & c = law.at_reference;
       add(parts, part::coriolis, c[part::coriolis], at_desired + 1, at_desired);
       add(parts, part::inertial, c[part::inertial], at_desired + 2, at_desired);
-      add_gravity(parts, law.gravity_feedforward, at_desired);
+      add_gravity(parts, law.gravity_at_reference, at_desired);
       succeeded &= add_friction(
         law, model, c, reference->velocity, at_desired, at_desired + 1, at_desired + 2, parts);
     }
@@ -539,10 +539,10 @@ private:
       tip.reference = tip_.apply(from_);
       tip.wrench = tip_.wrench();
       tip.jacobian = jacobian_.data();
-      const Three lever = tip.tip.turn.apply(law.wrench_point);
+      const Vector3 lever = tip.tip.turn.apply(law.wrench_point);
       for (std::size_t i = 0; i < n_; ++i) {
-        const Three axis{jacobian_[3 * n_ + i], jacobian_[4 * n_ + i], jacobian_[5 * n_ + i]};
-        const Three moved = cross(axis, lever);
+        const Vector3 axis{jacobian_[3 * n_ + i], jacobian_[4 * n_ + i], jacobian_[5 * n_ + i]};
+        const Vector3 moved = cross(axis, lever);
         for (std::size_t k = 0; k < 3; ++k) { jacobian_[k * n_ + i] += moved[k]; }
       }
     }
@@ -551,9 +551,9 @@ private:
       parts.data() + part::feedback * n_);
   }
 
-  static Pose at_point(Pose pose, const Three & point)
+  static Pose at_point(Pose pose, const Vector3 & point)
   {
-    const Three lever = pose.turn.apply(point);
+    const Vector3 lever = pose.turn.apply(point);
     for (std::size_t k = 0; k < 3; ++k) { pose.position[k] += lever[k]; }
     return pose;
   }

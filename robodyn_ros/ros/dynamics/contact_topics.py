@@ -83,10 +83,10 @@ class ContactTopics:
 
     def look_for_subscribers(self, *, are_states_heard: bool = False) -> None:
         """Update which topics have subscribers; call it periodically."""
-        self._are_torques_heard = self._torques.get_subscription_count() > 0
+        self._has_torque_subscribers = self._torques.get_subscription_count() > 0
         self._are_wrenches_heard = self._wrenches.get_subscription_count() > 0
         self.is_active = (
-            self._are_torques_heard
+            self._has_torque_subscribers
             or self._are_wrenches_heard
             or are_states_heard
             or self.action != 'report'
@@ -145,7 +145,7 @@ class ContactTopics:
             self._publish_contact(contact, stamp)
         if monitor.trouble:
             return
-        if self._are_torques_heard:
+        if self._has_torque_subscribers:
             self._torques.publish(self._torque.message(stamp, monitor.torque))
         if self._are_wrenches_heard:
             self._publish_wrench(state, stamp)

@@ -226,12 +226,12 @@ class ControlCycle:
         self._reported_velocities: dict[str, str] = {}
         self._reported_drops = 0
         self._last_watchdog = math.inf
-        self._drift, self._told_drift = DriftWatch(), -math.inf
+        self._drift, self._drift_logged_at = DriftWatch(), -math.inf
         self.drift = ''  # of a weightless arm, and what explains it
         self._started = -math.inf
-        self._told_missing = ''  # at the beginning
+        self._last_logged_missing = ''  # at the beginning
         self._logged_contradiction = ''
-        self._told_misses = self._counted_misses = 0
+        self._logged_misses = self._counted_misses = 0
         self._states = StateReception(node, stack.joint_states, self.counts)
         self._stamp = Time()
         self._outputs = CycleOutputs(
@@ -260,7 +260,7 @@ class ControlCycle:
     @property
     def no_subscriber(self) -> str:
         """A message that nobody subscribes to the commands, and where a subscriber may be."""
-        return self._outputs.unheard
+        return self._outputs.no_subscriber_hint
 
     @property
     def no_joint_state(self) -> str:
@@ -283,7 +283,7 @@ class ControlCycle:
         """Return which other node has commanded recently, as text; empty: none has."""
         return self.others.heard_before_activation(self._listening_time)
 
-    def look_around(self) -> None:
+    def update_command_conflicts(self) -> None:
         """Update the command conflicts; call it once per diagnostics period."""
         before = self.others.names
         self.others.look()
@@ -296,7 +296,7 @@ class ControlCycle:
         elif self.others.names != before and self.others.text:
             self._node.get_logger().warning(self.others.text)
 
-    def remark(self, status: DiagnosticStatus) -> None:
+    def log_missing_inputs(self, status: DiagnosticStatus) -> None:
         """
         Log, once each, what diagnostics report as missing: the first states, or a subscriber.
 
@@ -318,8 +318,8 @@ class ControlCycle:
             return
         is_due = time.monotonic() - self._started > WAITING_TIME
         what = _without_numbers(trouble or status.message)
-        if is_due and what != self._told_missing:
-            self._told_missing = what
+        if is_due and what != self._last_logged_missing:
+            self._last_logged_missing = what
             # Two calls: rclpy raises where one is made with another severity than before.
             if status.level == DiagnosticStatus.ERROR:
                 self._node.get_logger().error(status.message)
@@ -328,10 +328,10 @@ class ControlCycle:
 
     def start(self) -> None:
         """Start to command with the next complete joint state."""
-        self._started, self._told_missing = time.monotonic(), ''
+        self._started, self._last_logged_missing = time.monotonic(), ''
         self._last_watchdog = math.inf
         self.others.begin_commanding()
-        self._look_for_subscribers()
+        self._update_subscribers()
         self.stack.pipeline.enable(self._started)
         topic = self._node.resolve_topic_name('joint_states')
         if len(self._node.get_publishers_info_by_topic(topic)) > 1:
@@ -365,9 +365,9 @@ class ControlCycle:
         pipeline.begin_stop()
         if self._controller is None or self._controller.may_be_active:  # else nothing brakes it
             while not pipeline.has_stopped and time.monotonic() - begin < LONGEST_BRAKING:
-                self._carry()
+                self._command_without_executor()
         if self._controller is not None:
-            self._controller.deactivate(self._carry)
+            self._controller.deactivate(self._command_without_executor)
         self._send_stop_command(begin)
         pipeline.disable()
         self.others.end_commanding()
@@ -392,13 +392,13 @@ class ControlCycle:
         self.contacts.destroy()
         self.tip.destroy()
 
-    def _carry(self) -> None:
+    def _command_without_executor(self) -> None:
         """Continue to command for a short time, where no executor runs."""
         self._take_states()
         self._on_watchdog()
         time.sleep(STOP_PERIOD)
 
-    def _look_for_subscribers(self) -> None:
+    def _update_subscribers(self) -> None:
         """Update which topics have subscribers, and so what is computed and published."""
         self._outputs.look_for_subscribers()
         self.contacts.look_for_subscribers(are_states_heard=self._outputs.are_states_heard)
@@ -454,7 +454,7 @@ class ControlCycle:
             self.counts.count(command, self._publish(command, now))
             if self.contacts.is_active:
                 self.contacts.update(command.state, acting, self._stamp)
-            if self.tip.is_heard:
+            if self.tip.has_subscribers:
                 self.tip.publish(command, self._stamp)
             if self.counts.cycles == 1:
                 self._node.get_logger().info('commanding')
@@ -502,7 +502,7 @@ class ControlCycle:
         self._look_for_lateness(now)
         if self._controller is not None:
             self._controller.keep_from_following(pipeline, now)
-        self._look_for_subscribers()
+        self._update_subscribers()
         self._look_for_drift(now)
         if self._is_taken_over():
             return
@@ -516,25 +516,25 @@ class ControlCycle:
             self._is_missed = True
             since = now - min(self.stack.joint_states.age(now), now - self._started)
             if since - self._missed_since > MISSES_PERIOD:  # the last one before
-                self._told_misses = self._counted_misses = 0
+                self._logged_misses = self._counted_misses = 0
             self._missed_since = since
             self._counted_misses += 1
             self.counts.missed_cycles += 1
             status = self._report()
-        if self._is_missed and not self._is_reported_stale and self._is_miss_to_be_told(now):
+        if self._is_missed and not self._is_reported_stale and self._should_log_miss(now):
             self._is_reported_stale, self._reported_stale = True, now
             words = (status or self._report()).message
-            if self._counted_misses > 1 and self._told_misses >= MOST_MISSES:
+            if self._counted_misses > 1 and self._logged_misses >= MOST_MISSES:
                 words += f'; joint states were missed {self._counted_misses} times since the last'
-            self._told_missing = _without_numbers(self.stack.joint_states.trouble())
-            self._told_misses += 1
+            self._last_logged_missing = _without_numbers(self.stack.joint_states.trouble())
+            self._logged_misses += 1
             self._counted_misses = 0
             self._node.get_logger().error(words)
 
-    def _is_miss_to_be_told(self, now: float) -> bool:
+    def _should_log_miss(self, now: float) -> bool:
         """Return whether missed joint states are to be logged at a steady time [s]."""
         is_lasting = now - self._missed_since > WARNING_PERIOD
-        is_counted = self._told_misses >= MOST_MISSES and not is_lasting
+        is_counted = self._logged_misses >= MOST_MISSES and not is_lasting
         period = MISSES_PERIOD if is_counted else WARNING_PERIOD
         return now - self._reported_stale >= period
 
@@ -556,8 +556,8 @@ class ControlCycle:
             return
         sample = DriftSample(state.time, state.position, state.velocity, torque)
         self.drift = self._drift.look(self.stack.model, sample)
-        if self.drift and now - self._told_drift > DRIFT_PERIOD:
-            self._told_drift = now
+        if self.drift and now - self._drift_logged_at > DRIFT_PERIOD:
+            self._drift_logged_at = now
             self._node.get_logger().warning(self.drift)
 
     def _look_for_lateness(self, now: float) -> None:

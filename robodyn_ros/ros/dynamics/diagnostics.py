@@ -188,10 +188,10 @@ def _stale_verdict(cycle: ControlCycle, recent: Recent, now: float) -> tuple[byt
     pipeline, joint_states = cycle.stack.pipeline, cycle.stack.joint_states
     settings = pipeline.settings
     cause = pipeline.stale_cause
-    is_unheard = bool(joint_states.stale_joints(now))
-    if is_unheard and (trouble := joint_states.trouble()):
+    is_stale = bool(joint_states.stale_joints(now))
+    if is_stale and (trouble := joint_states.trouble()):
         cause += f' ({trouble})'
-    elif is_unheard and recent.gaps:
+    elif is_stale and recent.gaps:
         cause += f' ({_too_slow(cycle.stack, recent)})'
     is_over = joint_states.age(now) > settings.state_timeout + settings.stale_hold_time
     is_silent = pipeline.fallback == 'silent' and is_over

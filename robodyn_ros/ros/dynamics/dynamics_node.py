@@ -28,7 +28,7 @@ from std_srvs.srv import SetBool
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros.control import control_stack
-from robodyn_ros.control.command_pipeline import FollowsNone
+from robodyn_ros.control.command_pipeline import NotFollowing
 from robodyn_ros.control.load import GravityChange, Load
 from robodyn_ros.control.model_torque import RigidBodyTorque
 from robodyn_ros.control.settings import (
@@ -126,7 +126,7 @@ class DynamicsNode(PlainLoggerMixin, LifecycleNode):
         self._description = DescriptionTopic()
         self._refusal = ''  # of the last transition
         self._was_active = False
-        self._has_told_end = False  # of the services
+        self._is_end_logged = False  # of the services
         # Why a trajectory was not followed, and in which condition, for as long as that lasts.
         self._not_followed: tuple[str, tuple[Any, ...]] = ('', ())
         self._at_once = RateLimiter()
@@ -217,7 +217,7 @@ class DynamicsNode(PlainLoggerMixin, LifecycleNode):
         for note in ready.units.notes:
             self.get_logger().info(note)
         self.get_logger().info('joints, base to tip: ' + ', '.join(ready.model.joint_names))
-        self._report()  # the first one imports; that is not to happen between two cycles
+        self._report()  # imports at its first call: do that now, not between two cycles
         _relieve_garbage_collector()
         self._refusal = ''
         self._autostart.forget()
@@ -304,14 +304,14 @@ class DynamicsNode(PlainLoggerMixin, LifecycleNode):
         self._not_followed = ('', ())
         try:
             if self._cycle is None:
-                raise FollowsNone(
+                raise NotFollowing(
                     'trajectory',
                     Phrase(f'the node is {self._lifecycle}, not active'),
                     'configure and activate it (lifecycle)',
                 )
             self._cycle.follow(content)
         except RejectedTrajectory as error:
-            if isinstance(error, FollowsNone):
+            if isinstance(error, NotFollowing):
                 self._not_followed = (f'a trajectory was rejected: {error}', self._condition)
             self.get_logger().warning(f'trajectory rejected: {error}')
             if self._at_once.is_due(time.monotonic()):
@@ -333,7 +333,7 @@ class DynamicsNode(PlainLoggerMixin, LifecycleNode):
         torque = cycle.stack.torque
         load = control_stack.apply_change(cycle.stack, change)
         self._share_robot(replace(robot, load=load, model=cycle.stack.model))
-        self._tell_of_other_torque(torque)
+        self._log_other_torque(torque)
         return load
 
     def _on_enable(self, request: SetBool.Request, response: SetBool.Response) -> SetBool.Response:
@@ -401,16 +401,16 @@ class DynamicsNode(PlainLoggerMixin, LifecycleNode):
         if cycle is not None and self._settings is not None:
             torque = cycle.stack.torque
             control_stack.check_torque(cycle.stack)
-            self._tell_of_other_torque(torque)
-            cycle.look_around()
+            self._log_other_torque(torque)
+            cycle.update_command_conflicts()
             if cycle.stack.pipeline.is_enabled and cycle.others.came_first:
                 self._leave_to_others(cycle)
-        if not self._has_told_end and self._service_process.status == 'ended':
-            self._has_told_end = True
+        if not self._is_end_logged and self._service_process.status == 'ended':
+            self._is_end_logged = True
             self.get_logger().error('the service process has ended')
         status = self._report()
         if cycle is not None:
-            cycle.remark(status)
+            cycle.log_missing_inputs(status)
 
     def _leave_to_others(self, cycle: ControlCycle) -> None:
         """Deactivate without a stop command, until no other node commands."""
@@ -419,7 +419,7 @@ class DynamicsNode(PlainLoggerMixin, LifecycleNode):
         self._refuse(f'deactivated: {cycle.others.text}, and came first')
         self._autostart.activate_later()
 
-    def _tell_of_other_torque(self, before: RigidBodyTorque) -> None:
+    def _log_other_torque(self, before: RigidBodyTorque) -> None:
         """Log if the torques are computed by other code than before."""
         if self._cycle is not None and self._cycle.stack.torque is not before:
             torque = self._cycle.stack.torque

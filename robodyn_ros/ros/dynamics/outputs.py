@@ -85,7 +85,7 @@ class CycleOutputs:
 
     def look_for_subscribers(self) -> None:
         """Update whether the torques and their parts have subscribers; call it periodically."""
-        self._are_torques_heard = self._torques.get_subscription_count() > 0
+        self._has_torque_subscribers = self._torques.get_subscription_count() > 0
         self.are_states_heard = (
             self._state_period < math.inf and self._states.get_subscription_count() > 0
         )
@@ -129,7 +129,7 @@ class CycleOutputs:
         cycle_time : float
             From receipt to the publication of the command [s].
         """
-        if self._are_torques_heard:
+        if self._has_torque_subscribers:
             self._torques.publish(self._torque.message(stamp, command.torque))
         is_due = self.are_states_heard and received - self._last_state >= self._state_period
         if is_due and (parts := command.parts) is not None:
@@ -145,7 +145,7 @@ class CycleOutputs:
         )
 
     @property
-    def unheard(self) -> str:
+    def no_subscriber_hint(self) -> str:
         """A message that nobody subscribes to the commands, and where a subscriber may be."""
         topic = self._commands.topic_name
         words = f'nobody subscribes to the commands on {topic}'

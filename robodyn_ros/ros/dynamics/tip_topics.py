@@ -51,7 +51,7 @@ class TipTopics:
         Targets that could not be taken.
     last_refusal : str
         Why the last of them could not; empty: none was refused.
-    is_heard : bool
+    has_subscribers : bool
         Whether anything is to be published.
     """
 
@@ -63,7 +63,7 @@ class TipTopics:
         start: Callable[[float], float | None],
         check: Callable[[], None],
     ) -> None:
-        self.refused, self.last_refusal, self.is_heard = 0, '', False
+        self.refused, self.last_refusal, self.has_subscribers = 0, '', False
         self._node, self._stack = node, stack
         self._start, self._check = start, check
         self._point = np.array([*settings.wrench_point, 1.0])
@@ -94,7 +94,7 @@ class TipTopics:
         self._are_poses_heard = self._poses.get_subscription_count() > 0
         self._are_references_heard = self._references.get_subscription_count() > 0
         self._are_springs_heard = self._springs.get_subscription_count() > 0
-        self.is_heard = (
+        self.has_subscribers = (
             self._are_poses_heard or self._are_references_heard or self._are_springs_heard
         )
 

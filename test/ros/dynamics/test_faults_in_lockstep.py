@@ -34,7 +34,7 @@ PARAMETERS = {
     # Nothing touches the arm: what a fault leaves behind is no contact either.
     'on_contact': 'stop',
     'contact_threshold_moving': '[10.0]',
-    'contact_threshold_standing': '[10.0]',
+    'contact_threshold_stationary': '[10.0]',
 }
 TARGET = np.array(POSITION) + 0.2
 

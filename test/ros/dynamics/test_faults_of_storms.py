@@ -78,7 +78,7 @@ def drawn_parameters(chance):
             lambda: parameters(damping=chance.uniform(0.5, 10.0)),
             lambda: parameters(terms__coriolis=chance.random() < 0.5),
             lambda: parameters(effort_limit_scale=chance.uniform(0.5, 1.0)),
-            lambda: parameters(position_guard=chance.uniform(0.0, 0.1)),
+            lambda: parameters(soft_limit_width=chance.uniform(0.0, 0.1)),
             lambda: parameters(kp=[-1.0]),
             lambda: parameters(mode='\x1b[31m'),
             lambda: parameters(ramp_time=None),
@@ -111,7 +111,7 @@ def test_storm_of_parameters_causes_no_step(rig):
         rig.spin(0.005)
     rig.until(lambda: sum(future.done() for future in futures) > 0, rig.send_home)
     last = parameters(mode='gravity_compensation', kp=[100.0], kd=[20.0], ramp_time=0.1)
-    last.parameters += parameters(effort_limit_scale=1.0, position_guard=0.05).parameters
+    last.parameters += parameters(effort_limit_scale=1.0, soft_limit_width=0.05).parameters
     answer = sane(rig, SetParameters, 'set_parameters', last)
     assert all(result.successful for result in answer.results), answer
     answered = [future.result().results for future in futures if future.done()]

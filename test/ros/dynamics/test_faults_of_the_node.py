@@ -321,7 +321,7 @@ def test_senseless_parameters_are_refused_in_motion(rig):
         ('state_timeout', 0.0),
         ('effort_limit_scale', 2.0),
         ('torque_rate_limit', [-1.0]),
-        ('position_guard', -1.0),
+        ('soft_limit_width', -1.0),
         ('friction_velocity', 0.0),
         ('joints', ['a']),
         ('effort_limits', [1.0]),
