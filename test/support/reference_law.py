@@ -72,9 +72,9 @@ class Coefficients:
 
     Parameters
     ----------
-    hold : float
+    hold : array, shape (n,)
         Of g(q), with a reference or without.
-    feedforward, computed : array, shape (5,)
+    feedforward, computed : array, shape (5, n)
         Of the inertial, Coriolis, gravity, friction and effort parts of a reference: where the
         reference is, and where the arm is measured.
     kp, kd : array, shape (n,)
@@ -89,7 +89,7 @@ class Coefficients:
         [1/s]
     """
 
-    hold: float
+    hold: np.ndarray
     feedforward: np.ndarray
     computed: np.ndarray
     kp: np.ndarray
@@ -100,7 +100,7 @@ class Coefficients:
     limit_damping: np.ndarray
 
     @property
-    def gravity(self) -> float:
+    def gravity(self) -> np.ndarray:
         """Of g(q) where there is no reference."""
         return self.hold + self.feedforward[2] + self.computed[2]
 
@@ -121,12 +121,12 @@ class Coefficients:
 def coefficients(law: ControlLaw, damping: float = 0.0) -> Coefficients:
     """Return the coefficients of a law, with a damping [1/s]."""
     s = law.settings
-    of_terms = np.array(
-        [s.terms_inertial, s.terms_coriolis, s.terms_gravity, s.terms_friction, True], dtype=float
-    )
+    of_gravity = s.terms_gravity * s.terms_gravity_factor
+    switched = s.terms_inertial, s.terms_coriolis, of_gravity, s.terms_friction, True
+    of_terms = np.array([one * np.ones(len(s.kp)) for one in switched])
     is_feedforward, is_computed = s.mode == 'feedforward', s.mode == 'computed_torque'
     return Coefficients(
-        hold=float(s.terms_gravity and not is_feedforward and not is_computed),
+        hold=(not is_feedforward and not is_computed) * of_gravity,
         feedforward=is_feedforward * of_terms,
         computed=is_computed * of_terms,
         kp=is_computed * s.kp,
@@ -185,7 +185,7 @@ def torque_parts(
         coriolis = arm.coriolis(where, speed)
         rigid = inertial + coriolis + arm.gravity(where)
         friction = np.zeros_like(q)
-        if weights[3]:
+        if weights[3].any():
             direction = np.tanh(c.friction_slope * wanted.velocity)
             friction = _friction(law.friction, wanted.velocity, direction, rigid)
         each = inertial, coriolis, arm.gravity(where), friction, np.zeros_like(q), wanted.effort

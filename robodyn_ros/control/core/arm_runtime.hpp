@@ -1167,11 +1167,12 @@ private:
   void gravity_under(
     const Model & model, const double * load, const Vector & position, Vector & gravity)
   {
-    const double weight = state_.law.latest().gravity();
+    const LawCoefficients & law = state_.law.latest();
     const bool succeeded = model.inverse_dynamics(
       model.self, load, 1, position.data(), zero_.data(), zero_.data(), gravity.data());
-    for (double & each : gravity) {
-      each = weight == 0.0 ? 0.0 : succeeded ? weight * each : kNaN;
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double weight = law.gravity(i);
+      gravity[i] = weight == 0.0 ? 0.0 : succeeded ? weight * gravity[i] : kNaN;
     }
   }
 

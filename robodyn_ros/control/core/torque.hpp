@@ -16,7 +16,8 @@
 // - computed torque: M(q) (qdd_d + K_d ed + K_p e) + C(q, qd) qd + g(q) + friction(qd_d) + effort;
 // - impedance: M(q) qdd_d + C(q, qd) qd_d + g(q) + effort, friction as below, and the springs and
 //   the damper of impedance.hpp;
-// each part only where its term is switched on; the feedback always acts. Without a reference
+// each part only where its term is switched on; the feedback always acts. Of g, each joint's is
+// multiplied by its gravity factor. Without a reference
 // every mode compensates gravity. Damping adds -d M(q) qd to the feedback. Gravity compensation and
 // impedance compensate a fraction c of the friction by the measured velocity, and an impedance the
 // rest by the reference's: c friction(qd) + (1 - c) friction(qd_d).
@@ -50,7 +51,8 @@ constexpr std::size_t inertial = 0, coriolis = 1, gravity = 2, friction = 3, fee
                       effort = 5, count = 6;
 }
 
-// Coefficients of the inertial, Coriolis, gravity, friction and effort parts of a reference.
+// Coefficients of the inertial, Coriolis, gravity, friction and effort parts of a reference; that of
+// gravity stays 0: each joint has one of its own, below.
 using PartCoefficients = std::array<double, 5>;
 constexpr std::size_t kEffortCoefficient = 4;
 
@@ -66,19 +68,26 @@ constexpr double kLargestKdT = 0.5, kLargestRootKpT = 0.35355339059327373;
 // The coefficients of one law, or of a transition between two.
 struct LawCoefficients
 {
-  double hold = 0.0;                               // of g(q), whether there is a reference or not
   double damping = 0.0;                            // 1/s
   double friction_slope = 0.0, limit_slope = 0.0;  // of the smooth sign, of the soft joint limits
   double assistance = 0.0, dead_zone = 0.0;  // of friction at the measured velocity; rad/s or m/s
   // Of a reference's parts, evaluated at the reference and at the measured state.
   PartCoefficients feedforward{}, computed{};
   double coriolis_of_reference = 0.0;  // of C(q, qd) qd_d
+  // Of g(q), whether there is a reference or not; of gravity at the reference, at the measured state.
+  Vector hold, gravity_feedforward, gravity_computed;
   Vector kp, kd, limit_damping;
   ImpedanceCoefficients impedance;
   Three wrench_point{};  // in the tip link's frame [m]
 
   explicit LawCoefficients(std::size_t joints)
-  : kp(joints), kd(joints), limit_damping(joints), impedance(joints)
+  : hold(joints),
+    gravity_feedforward(joints),
+    gravity_computed(joints),
+    kp(joints),
+    kd(joints),
+    limit_damping(joints),
+    impedance(joints)
   {
   }
 
@@ -90,9 +99,8 @@ struct LawCoefficients
     const bool is_impedance = is_at_tip || law.mode == Mode::joint_impedance;
     const PartCoefficients none{};
     const PartCoefficients model{
-      static_cast<double>(law.terms.inertial), static_cast<double>(law.terms.coriolis),
-      static_cast<double>(law.terms.gravity), static_cast<double>(law.terms.friction), 1.0};
-    hold = law.mode == Mode::gravity_compensation && law.terms.gravity ? 1.0 : 0.0;
+      static_cast<double>(law.terms.inertial), static_cast<double>(law.terms.coriolis), 0.0,
+      static_cast<double>(law.terms.friction), 1.0};
     feedforward = law.mode == Mode::feedforward ? model : none;
     computed = is_computed || is_impedance ? model : none;
     const bool is_assisted = is_impedance || law.mode == Mode::gravity_compensation;
@@ -110,6 +118,10 @@ struct LawCoefficients
     impedance.along_reference.fill(0.0);
     if (is_at_tip) { axes = law.impedance.tip_stiffness; }
     for (std::size_t i = 0; i < kp.size(); ++i) {
+      const double weight = law.terms.gravity ? law.terms.gravity_factor[i] : 0.0;
+      hold[i] = law.mode == Mode::gravity_compensation ? weight : 0.0;
+      gravity_feedforward[i] = law.mode == Mode::feedforward ? weight : 0.0;
+      gravity_computed[i] = is_computed || is_impedance ? weight : 0.0;
       kp[i] = is_computed ? law.kp[i] : 0.0;
       kd[i] = is_computed ? law.kd[i] : 0.0;
       limit_damping[i] = law.kd[i];
@@ -138,12 +150,20 @@ struct LawCoefficients
     return rate;
   }
 
-  // The coefficient of g(q) where there is no reference.
-  double gravity() const { return hold + feedforward[part::gravity] + computed[part::gravity]; }
+  // The coefficient of a joint's g(q) where there is no reference.
+  double gravity(std::size_t i) const
+  {
+    return hold[i] + gravity_feedforward[i] + gravity_computed[i];
+  }
+  bool has_gravity() const
+  {
+    return any(hold) || any(gravity_feedforward) || any(gravity_computed);
+  }
 
   bool operator==(const LawCoefficients & other) const
   {
-    return hold == other.hold && damping == other.damping &&
+    return hold == other.hold && gravity_feedforward == other.gravity_feedforward &&
+           gravity_computed == other.gravity_computed && damping == other.damping &&
            friction_slope == other.friction_slope && limit_slope == other.limit_slope &&
            feedforward == other.feedforward && computed == other.computed &&
            coriolis_of_reference == other.coriolis_of_reference && kp == other.kp &&
@@ -161,7 +181,9 @@ struct LawCoefficients
     const auto each = [&between](auto & to, const auto & x, const auto & y) {
       for (std::size_t i = 0; i < to.size(); ++i) { to[i] = between(x[i], y[i]); }
     };
-    hold = between(a.hold, b.hold);
+    each(hold, a.hold, b.hold);
+    each(gravity_feedforward, a.gravity_feedforward, b.gravity_feedforward);
+    each(gravity_computed, a.gravity_computed, b.gravity_computed);
     damping = between(a.damping, b.damping);
     friction_slope = between(a.friction_slope, b.friction_slope);
     limit_slope = between(a.limit_slope, b.limit_slope);
@@ -235,7 +257,7 @@ public:
     const Vector & is_continuous, const Vector & q, const Vector & qd,
     const ReferenceState * reference, Vector & parts, const Vector * expected = nullptr)
   {
-    const double gravity_weight = law.gravity();
+    const bool has_gravity = law.has_gravity();
     const bool has_feedforward = reference != nullptr && law.has_feedforward();
     const bool has_feedback = reference != nullptr && law.has_feedback();
     const bool has_damping = damping != 0.0 && has_velocities(qd);
@@ -251,8 +273,7 @@ public:
       }
     }
     if (
-      !has_damping && !has_feedback && !has_feedforward && !is_assisted &&
-      gravity_weight == 0.0) {
+      !has_damping && !has_feedback && !has_feedforward && !is_assisted && !has_gravity) {
       return true;
     }
 
@@ -304,8 +325,10 @@ public:
       multiply_mass(accelerated + 1, at_rest);
     }
 
-    const double weight_at_rest = reference != nullptr ? law.hold : gravity_weight;
-    add(parts, part::gravity, weight_at_rest, there);
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double weight = reference == nullptr ? law.gravity(i) : law.hold[i];
+      parts[part::gravity * n_ + i] += weight * tau_[there * n_ + i];
+    }
     if (has_damping) { add(parts, part::feedback, -damping, damped, at_rest); }
     bool succeeded = true;
     if (is_assisted) {
@@ -321,7 +344,7 @@ public:
       }
       add(parts, part::inertial, c[part::inertial], accelerated, at_rest);
       add(parts, part::feedback, 1.0, accelerated + 1, at_rest);
-      add(parts, part::gravity, c[part::gravity], there);
+      add_gravity(parts, law.gravity_computed, there);
       succeeded &= add_friction(
         law, model, c, reference->velocity, at_rest, at_measured, accelerated, parts);
     }
@@ -329,7 +352,7 @@ public:
       const PartCoefficients & c = law.feedforward;
       add(parts, part::coriolis, c[part::coriolis], at_desired + 1, at_desired);
       add(parts, part::inertial, c[part::inertial], at_desired + 2, at_desired);
-      add(parts, part::gravity, c[part::gravity], at_desired);
+      add_gravity(parts, law.gravity_feedforward, at_desired);
       succeeded &= add_friction(
         law, model, c, reference->velocity, at_desired, at_desired + 1, at_desired + 2, parts);
     }
@@ -342,12 +365,11 @@ public:
     const LawCoefficients & law, LoadedModel & model, const Vector & q, Vector & torque)
   {
     std::fill(torque.begin(), torque.end(), 0.0);
-    const double weight = law.gravity();
-    if (weight == 0.0) { return true; }
+    if (!law.has_gravity()) { return true; }
     begin();
     row(q);
     if (!run(model)) { return false; }
-    for (std::size_t i = 0; i < n_; ++i) { torque[i] = weight * tau_[i]; }
+    for (std::size_t i = 0; i < n_; ++i) { torque[i] = law.gravity(i) * tau_[i]; }
     return true;
   }
 
@@ -411,10 +433,12 @@ private:
     return model.inverse_dynamics(rows_, q_.data(), qd_.data(), qdd_.data(), tau_.data());
   }
 
-  // Add a weighted row of torques to a part.
-  void add(Vector & parts, std::size_t which, double weight, std::size_t row) const
+  // Add a row's gravity, each joint's by its own weight.
+  void add_gravity(Vector & parts, const Vector & weights, std::size_t row) const
   {
-    for (std::size_t i = 0; i < n_; ++i) { parts[which * n_ + i] += weight * tau_[row * n_ + i]; }
+    for (std::size_t i = 0; i < n_; ++i) {
+      parts[part::gravity * n_ + i] += weights[i] * tau_[row * n_ + i];
+    }
   }
 
   // Add a weighted difference of two rows.
@@ -740,7 +764,7 @@ public:
     for (std::size_t i = 0; i < n; ++i) {
       const double depth = std::fabs(penetration_[i]);
       const double side = penetration_[i] > 0.0 ? 1.0 : penetration_[i] < 0.0 ? -1.0 : 0.0;
-      const double gravity = law.gravity() * gravity_[i];
+      const double gravity = law.gravity(i) * gravity_[i];
       const double limit = settings.effort_limits[i];
       // Saturate first: fading would leave too much of a torque far beyond the effort limits.
       const double excess = clamped(torque[i], -limit, limit) - gravity;
