@@ -40,6 +40,7 @@
 #include "model.hpp"
 #include "reference.hpp"
 #include "settings.hpp"
+#include "weighing.hpp"
 
 namespace robodyn
 {
@@ -245,6 +246,34 @@ public:
   void allow_posture(double energy, const Vector & torque_rates)
   {
     allowed_ = {energy, &torque_rates};
+  }
+  // What the hand holds beside the model's load; it acts where springs do.
+  void hold(const HeldMass & held) { held_ = held; }
+  // What a cycle on springs weighs with, beside what the drives hold; of the last compute.
+  WeighingCycle weighing_cycle(double elapsed, const Vector & held, const Vector & velocity) const
+  {
+    const Vector6 wrench = held_.wrench(turn_);
+    double power = 0.0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t r = 0; r < 6; ++r) {
+        power -= jacobian_[r * n_ + i] * wrench[r] * rate_[i];
+      }
+    }
+    return {
+      elapsed, held.data(), jacobian_.data(), turn_, velocity, false, impedance_.kinetic_energy(),
+      power};
+  }
+  // Write the friction of the joints that stand still, without a load.
+  void stiction(const LoadedModel & model, Vector & to)
+  {
+    std::fill(to.begin(), to.end(), 0.0);
+    std::fill(load_.begin(), load_.end(), 0.0);
+    for (const double sign : {1.0, -1.0}) {
+      std::fill(direction_.begin(), direction_.end(), sign);
+      std::fill(rate_.begin(), rate_.end(), 0.0);
+      model.friction_torque(rate_.data(), direction_.data(), load_.data(), friction_.data());
+      for (std::size_t i = 0; i < n_; ++i) { to[i] += 0.5 * sign * friction_[i]; }
+    }
   }
   // How much springs give of their torque while they give energy [0, 1].
   void scale_release(double fraction) { release_fraction_ = fraction; }
@@ -537,7 +566,10 @@ private:
       tip.tip = at_point(Pose::of(pose.data()), law.wrench_point);
       from_ = at_point(Pose::of(desired.data()), law.wrench_point);
       tip.reference = tip_.apply(from_);
+      turn_ = tip.tip.turn;
       tip.wrench = tip_.wrench();
+      const Vector6 weight = held_.wrench(turn_);
+      for (std::size_t k = 0; k < 6; ++k) { tip.wrench[k] += weight[k]; }
       tip.jacobian = jacobian_.data();
       const Vector3 lever = tip.tip.turn.apply(law.wrench_point);
       for (std::size_t i = 0; i < n_; ++i) {
@@ -566,6 +598,8 @@ private:
   Impedance impedance_;
   TipReference tip_;
   Pose from_;
+  Quaternion turn_;  // of the tip
+  HeldMass held_;
   Allowance allowed_;
   double release_fraction_ = 1.0;
 };

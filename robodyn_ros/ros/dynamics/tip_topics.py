@@ -108,6 +108,7 @@ class TipTopics:
             'stiffness_waits_for': pipeline.stiffening,
             'stiffness_limited': pipeline.is_stiffness_limited,
             'least_stiffness': f'{pipeline.least_stiffness:.2g}',
+            'weighing': pipeline.weighing,
             'targets_refused': self.refused,
             'last_refused_target': self.last_refusal,
         }
