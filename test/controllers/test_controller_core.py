@@ -49,6 +49,7 @@ extern "C" int feedforward(
   robodyn::Settings settings;
   settings.mode = robodyn::Mode::feedforward;
   settings.kp = settings.kd = zero;
+  settings.terms.gravity_factor.assign(n, 1.0);
   settings.friction_velocity = width;
   robodyn::LawCoefficients law(n);
   law.set_law(settings);

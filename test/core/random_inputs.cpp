@@ -149,6 +149,7 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
     laws[k].kp.assign(n, 100.0 * static_cast<double>(k + 1));
     laws[k].kd.assign(n, 20.0 * static_cast<double>(k + 1));
     laws[k].terms.friction = k != 1;
+    laws[k].terms.gravity_factor.assign(n, k == 3 ? 0.5 : 1.0);
     laws[k].friction_velocity = 0.01;
     laws[k].soft_limit_width = 0.05;
     laws[k].impedance.stiffness.assign(n, 50.0);

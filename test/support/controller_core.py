@@ -154,6 +154,7 @@ class Cycles:
                 'mode': self.mode,
                 'kp': np.full(n, self.kp),
                 'kd': np.full(n, self.kd),
+                'terms_gravity_factor': np.ones(n),
                 'impedance_stiffness': np.zeros(n),
                 'impedance_nullspace_stiffness': np.zeros(n),
                 'effort_limits': model.effort_limits,

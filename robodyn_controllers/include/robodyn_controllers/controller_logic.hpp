@@ -174,6 +174,7 @@ public:
     arm_->new_setpoint.take(forget);
     arm_->new_target.take(forget);
     arm_->new_wrench.take(forget);
+    arm_->new_weighing.take(forget);
     has_setpoint_ = false;
     reported_changes_ = arm_->pipeline.state().faults.changes();
     reported_drops_ = arm_->pipeline.counts().dropped_references;
@@ -273,6 +274,7 @@ public:
   Fault take_refused_setpoint() { return taken(refused_setpoint_); }
   Fault take_refused_target() { return taken(refused_target_); }
   Fault take_refused_wrench() { return taken(refused_wrench_); }
+  Fault take_refused_weighing() { return taken(refused_weighing_); }
 
   // Return a fault or a refusal in words; empty: there is none.
   std::string text_of(const Fault & fault)
@@ -413,6 +415,17 @@ public:
     return wrong;
   }
 
+  // Weigh what the hand takes in the next second, and carry it. What the state of the arm refuses is
+  // said by take_refused_weighing, what becomes of it by pipeline().weighing().
+  std::string weigh()
+  {
+    const std::lock_guard<std::mutex> lock(changing_);
+    if (arm_ == nullptr) { return kNotConfigured; }
+    const std::vector<double> & gravity = arm_->gravity;
+    arm_->new_weighing.put({gravity[0], gravity[1], gravity[2]});
+    return "";
+  }
+
 private:
   static constexpr char kNotConfigured[] = "the controller is not configured";
   static constexpr double kUnnamed = robodyn::kInfinity;  // position of a joint that is to stay
@@ -459,6 +472,7 @@ private:
     Fault overload;  // for which the last load was refused
     Mailbox<TipRequest<robodyn::Pose>> new_target;
     Mailbox<TipRequest<Vector6>> new_wrench;
+    Mailbox<Vector3> new_weighing;
   };
 
   // Return why the frame of a target is refused; empty: it is the base link's or the tip's.
@@ -557,6 +571,9 @@ private:
       return is_taken(
         arm_->pipeline.add_wrench(wrench.value, now_, wrench.is_relative), refused_wrench_);
     });
+    arm_->new_weighing.take([this, &is_taken](const Vector3 & gravity) {
+      return is_taken(arm_->pipeline.weigh(gravity), refused_weighing_);
+    });
   }
 
   // Take the state of a control cycle, and react to a contact. Nothing is computed without
@@ -611,6 +628,7 @@ private:
   robodyn::ContactEvent contact_event_ = robodyn::ContactEvent::none;
   std::uint64_t reported_changes_ = 0, reported_drops_ = 0;
   Mailbox<Fault> faults_, refused_setpoint_, refused_target_, refused_wrench_;  // from the loop
+  Mailbox<Fault> refused_weighing_;
   std::atomic<bool> is_active_{false}, is_enabled_{true}, is_watched_{false},
     is_cancelled_{false};
   std::mutex changing_;  // guards arm_ and put() of its mailboxes; the loop takes no lock
