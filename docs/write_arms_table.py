@@ -373,11 +373,9 @@ def recordings_table(
 
 
 def recordings_commands(recordings: Iterable[Mapping[str, Any]]) -> str:
-    """Return the command of each recording."""
-    lines = []
-    for each in recordings:
-        lines += [f'**{cell(each["robot"])}**', '', '```bash', each['command'], '```', '']
-    return '\n'.join(lines)
+    """Return the command of each recording, in one block."""
+    lines = [line for each in recordings for line in (f'# {each["robot"]}', each['command'])]
+    return '\n'.join(['```bash', *lines, '```', ''])
 
 
 def stored(name: str) -> Any:

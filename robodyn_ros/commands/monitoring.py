@@ -156,7 +156,7 @@ def _words(
     yield now.as_text()
     if np.isnan(now.warm_up).any():
         yield (
-            'Cold against warm: 3 motions after one start are wanted, with the time since it '
+            'Warm-up is unknown: it takes 3 motions after one start, with the time since then '
             '(--started) or a temperature.'
         )
     if math.isfinite(now.payload):

@@ -794,8 +794,8 @@ def _findings_of_joint(joint: JointEffort, unit: str) -> Iterator[Finding]:
         yield warning('effort_order', element, rigid_share, message)
     elif joint.unexplained:
         message = (
-            f'{element} is left to {joint.unexplained:.0%} by any bodies and any friction of this '
-            'joint: are the joints in another order, is it another arm, or was it touched?'
+            f'{element}: {joint.unexplained:.0%} of it is not explained by any bodies and '
+            'friction of this joint: joints in another order, another arm, or a contact?'
         )
         yield warning('effort_unexplained', element, float(f'{joint.unexplained:.3g}'), message)
     if joint.carried:
@@ -807,14 +807,14 @@ def _findings_of_joint(joint: JointEffort, unit: str) -> Iterator[Finding]:
     elif joint.gravity == 'removed':
         message = (
             f"{element} has no gravity in it: the rigid body's torque is {joint.rigid_share:.0%} "
-            'of it. If the driver takes its own gravity from it, identify with '
-            '--effort-without-gravity and --driver-payload, what the driver was told '
+            'of it. If the driver subtracts its own gravity, identify with '
+            '--effort-without-gravity and --driver-payload, the payload set in the driver '
             '(with_driver_gravity)'
         )
         yield warning('gravity_removed', element, rigid_share, message)
     elif joint.gravity == 'included' and math.isnan(joint.offset):
         message = (
-            f'{element} may have an offset: gravity is constant here, and cannot be told from it'
+            f'{element} may have an offset: gravity is constant here, and not distinguishable'
         )
         yield note('offset_undecided', element, rigid_share, message)
     if joint.friction == 'removed':

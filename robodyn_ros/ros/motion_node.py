@@ -216,7 +216,7 @@ class MotionNode(PlainLoggerMixin, Node):
                 for values in (message.position, message.velocity, message.effort)
             )
         except IndexError:
-            self._end('joint states lack velocities or efforts: nothing could be told from them')
+            self._end('joint states lack velocities or efforts, which identification needs')
             return
         if self._part is None:
             self._begin(q)
@@ -471,7 +471,7 @@ def _spin(node: MotionNode, executor: Executor, stop_signal: StopSignal) -> int:
     while not node.is_over and not stop_signal.has_come:
         executor.spin_once(timeout_sec=SPIN_PERIOD)
     if stop_signal.has_come:
-        node.stop('told to stop')
+        node.stop('stop requested')
     # What was published last leaves the process, and is recorded, before it ends.
     until = time.monotonic() + STOP_DELIVERY_TIME
     while time.monotonic() < until:

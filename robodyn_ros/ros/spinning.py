@@ -104,7 +104,7 @@ def run_until_signal(
         try:
             return (spin or _spin)(node, running, stop_signal)
         except StopRequested:
-            node.get_logger().info('told to stop while it was configuring')
+            node.get_logger().info('stop requested while configuring')
             return 0
         finally:
             node.destroy_node()
@@ -125,5 +125,5 @@ def _spin(node: Node, executor: Executor, stop_signal: StopSignal) -> int:
                 f'a message was not taken in: {error} ({place.filename}:{place.lineno})',
                 throttle_duration_sec=LOG_PERIOD,
             )
-    node.get_logger().info('told to stop')
+    node.get_logger().info('stop requested')
     return 0

@@ -184,7 +184,7 @@ def test_arm_that_nothing_commanded_can_brake_is_not_braked_when_the_node_stops(
 
     rig.until(lambda: bool(rig.states) and rig.states[-1].velocity[0] > 0.1, fall)
     rig.process.send_signal(signal.SIGINT)
-    rig.until(lambda: 'told to stop' in rig.log, fall)  # from here on no executor answers
+    rig.until(lambda: 'stop requested' in rig.log, fall)  # from here on no executor answers
     told = position[0]
     rig.until(lambda: rig.process.poll() is not None, fall)
     rig.spin(0.5)

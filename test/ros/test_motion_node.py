@@ -465,7 +465,7 @@ def test_a_signal_stops_the_motion_and_leaves_a_bag(rig):
     arm = rig(run=Arm.run_process)
     arm.until_moving()
     arm.process.send_signal(signal.SIGINT)
-    assert 'told to stop' in arm.ended() and arm.process.returncode == 1
+    assert 'stop requested' in arm.ended() and arm.process.returncode == 1
     assert not arm.received_[-1].points
     assert arm.recording().duration > 0.3
 

@@ -139,7 +139,7 @@ def motion_limits(
         assume(
             'no_effort_limit',
             ~known,
-            'no effort limit in the URDF: nothing bounds what the motion asks of it',
+            'no effort limit in the URDF: the torque of the motion is not bounded',
             model.effort_limits,
             ('N m', 'N'),
         )

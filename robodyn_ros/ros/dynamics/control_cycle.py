@@ -421,7 +421,7 @@ class ControlCycle:
             self._beat(now)
             if now - begin > LONGEST_STOP:
                 self._node.get_logger().error(
-                    f'stopped {LONGEST_STOP} s after being told to, on the way to on_stop: '
+                    f'stopped {LONGEST_STOP} s after the request, before on_stop was reached: '
                     f'{pipeline.settings.on_stop}: torque_rate_limit is too small to get there'
                 )
                 break

@@ -175,7 +175,7 @@ def test_log_says_what_is_waited_for_and_when_it_begins(process, robot):
     process.bring_up(POSITION)
     process.until(lambda: '[dynamics_node]: commanding' in process.log)
     assert process.end() == 0
-    process.until(lambda: 'told to stop' in process.log)
+    process.until(lambda: 'stop requested' in process.log)
 
 
 @pytest.mark.longer

@@ -336,7 +336,7 @@ def test_signal_ends_with_the_stop_command(own, number):
     assert own.end(number) == 0
     own.spin(0.2)
     assert np.array(own.commands[-1].data) == pytest.approx(np.zeros(7), abs=1e-6)
-    assert 'told to stop' in own.log
+    assert 'stop requested' in own.log
 
 
 @fault(
@@ -352,7 +352,7 @@ def test_storm_of_signals_ends_once(own):
     own.go_on()
     assert own.end(signal.SIGTERM) == 0
     assert np.array(own.commands[-1].data) == pytest.approx(np.zeros(7), abs=1e-6)
-    assert own.log.count('told to stop') == 1 and 'Traceback' not in own.log
+    assert own.log.count('stop requested') == 1 and 'Traceback' not in own.log
 
 
 @fault(
