@@ -54,7 +54,8 @@ def test_an_arm_that_grips_a_mass_comes_back_to_its_place(rate, mode, mass):
     sunk = moved(arm, start)
     arm.run(4.0, held(arm, mass))
     assert arm.pipeline.weighing.startswith('carried')
-    assert moved(arm, start) < max(0.2 * sunk, 0.003)
+    # Joint friction hides 2 N half a metre away: 5 mm on 400 N/m.
+    assert moved(arm, start) < max(0.2 * sunk, 0.005)
 
 
 @pytest.mark.slow

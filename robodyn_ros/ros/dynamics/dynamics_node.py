@@ -354,11 +354,11 @@ class DynamicsNode(PlainLoggerMixin, LifecycleNode):
         return response
 
     def _on_weigh(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
-        stack = self._cycle and self._cycle.stack
         response.success = False
-        if stack is None or self._lifecycle != 'active':
+        if self._cycle is None or self._lifecycle != 'active':
             response.message = f'the node is {self._lifecycle}, not active'
             return response
+        stack = self._cycle.stack
         try:
             stack.pipeline.weigh(stack.model.gravity)
         except RobodynError as error:
