@@ -436,7 +436,7 @@ void InverseDynamicsController::export_estimate()
 {
   if (ordered_exported_state_interfaces_.empty()) { return; }
   const bool has_estimate = logic_.contact_watch().has_estimate();
-  robodyn::Six wrench;
+  robodyn::Vector6 wrench;
   wrench.fill(kNaN);
   if (has_estimate) { wrench = logic_.tip_wrench().wrench(); }
   for (std::size_t k = 0; k < 6 + n_; ++k) {
