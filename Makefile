@@ -43,11 +43,11 @@ setup: $(PACKAGE)  ## make the virtual environment with everything, ROS 2 includ
 
 demo: setup  ## an arm in a physics engine holds and tracks on our torques [URDF= BASE= TIP= OUT=]
 	@$(WITH_ROS) $(BIN)/robodyn demo --output '$(OUT)' \
-	    $(if $(URDF),--urdf '$(URDF)') $(if $(BASE),--base '$(BASE)') $(if $(TIP),--tip '$(TIP)')
+	    $(if $(URDF),--urdf '$(URDF)') $(if $(BASE),--base '$(BASE)') $(foreach T,$(TIP),--tip '$T')
 
 identify-demo: setup  ## an arm with a wrong URDF is excited, recorded, identified [URDF= BASE= TIP= SEED= OUT=]
 	@$(WITH_ROS) $(BIN)/robodyn identify-demo --output '$(OUT)' $(if $(SEED),--seed '$(SEED)') \
-	    $(if $(URDF),--urdf '$(URDF)') $(if $(BASE),--base '$(BASE)') $(if $(TIP),--tip '$(TIP)')
+	    $(if $(URDF),--urdf '$(URDF)') $(if $(BASE),--base '$(BASE)') $(foreach T,$(TIP),--tip '$T')
 
 check: setup  ## the quick answer, in minutes: numbers, the core, one node of each kind [ROOM=control]
 	@$(WITH_ROS) $(BIN)/python -m pytest -q -n $(WORKERS) --dist loadfile \
@@ -79,8 +79,7 @@ lint: setup  ## ruff, mypy, clang-format, codespell, XML, manifests, and what th
 	@git ls-files '*.py' '*.md' '*.rst' '*.[ch]' '*.[ch]pp' '*.yaml' | xargs $(BIN)/codespell
 	@$(BIN)/python environment/check_xml.py
 	@$(BIN)/python environment/check_packages.py
-	@set -e; for script in write_file_list write_parameter_table write_plot_layout draw_compiled \
-	    write_arms_table; \
+	@set -e; for script in write_parameter_table write_plot_layout draw_compiled write_arms_table; \
 	    do $(BIN)/python docs/$$script.py --check; done
 	@$(BIN)/python docs/check_pages.py
 	@$(WITH_ROS) $(BIN)/python docs/write_fault_table.py --check

@@ -121,9 +121,10 @@ def tracking(chain: Chain, model: RobotModel, arm: dict[str, Any]) -> dict[str, 
     motion = example_motion(model)
     own_inertia = np.diag(mass_matrix(model, motion.q.mean(axis=0)))
     gains = arm.get('servo', {})
-    stiffness = np.broadcast_to(gains.get('stiffness', BANDWIDTH**2 * own_inertia), (model.n,))
+    # Those of one arm are each arm's of a tree.
+    stiffness = np.resize(gains.get('stiffness', BANDWIDTH**2 * own_inertia), model.n)
     critical = 2 * np.sqrt(stiffness * own_inertia)
-    damping = np.broadcast_to(gains.get('damping', critical), (model.n,))
+    damping = np.resize(gains.get('damping', critical), model.n)
     limits = np.minimum(known_effort_limits(model), gains.get('limit', np.inf))
     gravity, friction = (arm[term]['who'] == 'robot' for term in ('gravity', 'friction'))
     law_model, servo, brakes = model, None, bool(gains)

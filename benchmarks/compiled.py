@@ -252,7 +252,7 @@ def markdown(
     load: str,
 ) -> str:
     lines = [
-        '# How fast the compiled functions are',
+        '# Benchmarks: compiled functions, compliance',
         '',
         'Made by `python benchmarks/compiled.py --write` in one run; the competitors take turns,',
         'and the fastest of many rounds counts.',

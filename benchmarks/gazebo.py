@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Measure our arms in Gazebo or MuJoCo, and print the table of docs/gazebo.md or docs/mujoco.md.
+Measure our arms in Gazebo or MuJoCo, and print its table of docs/simulators.md.
 
     python benchmarks/gazebo.py [--simulator mujoco] [--ways forward chained]
         [--arms arm panda two] [--rest 60] [--real-time-factor 1]

@@ -188,7 +188,7 @@ def main() -> None:
     os.environ.setdefault('ROS_AUTOMATIC_DISCOVERY_RANGE', 'LOCALHOST')
     os.environ.setdefault('ROS_DOMAIN_ID', str(os.getpid() % 100 + 101))
     arm = panda()
-    model = RobotModel.from_urdf(arm.urdf, tip_link=arm.tip_link)
+    model = arm.model
     motion = suitable_motion(model)
     context = multiprocessing.get_context('spawn')
     is_wanted, answered = context.Event(), context.Value('q', 0)

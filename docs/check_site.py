@@ -29,7 +29,6 @@ WIDE_PAGES = (
     'installation',
     'quick_start',
     'parameters',
-    'mistakes',
     'safety',
     'troubleshooting',
     'evidence',

@@ -30,21 +30,16 @@ WAYS = {
         '`feedforward` with `servo_gains`',
         f'{DRIVER}#a-servo-that-takes-positions-alone',
     ),
-    'topic': ('the node, by named efforts', f'{DRIVER}#a-driver-that-wants-named-efforts'),
+    'topic': ('the node, by named efforts', f'{DRIVER}#a-driver-that-takes-named-efforts'),
     'library': ('the library, in your loop', 'python_api.md'),
     'none': ('positions only', 'positions_only.md'),
 }
 
 
-# What is said of each arm whose servos take positions, and cannot be added to.
-SERVO = (
-    "The maker's servo takes positions and carries the arm: no torque can be commanded, and none "
-    'is missing. The model serves before and beside the motion: its torques, its time as the '
-    'drives allow it'
-)
+# Of an arm whose servos take positions only, if it reports effort.
 REPORTS = (
-    ", and, from the reported effort once it is known to be a torque, the arm's own model, "
-    'contacts, ageing'
+    'Once `robodyn effort` shows that the reported effort is a torque, the arm can be identified '
+    'and monitored, and contacts detected.'
 )
 
 
@@ -63,10 +58,11 @@ class Sources:
         self.unknown: list[str] = []
 
     def links(self, fact: Mapping[str, Any]) -> str:
-        """Return the numbered links of a fact, with a space before them; or nothing."""
+        """Return the numbered links of a fact, a space before the first; or nothing."""
         addresses = [self._address(source) for source in fact.get('source', [])]
         found = [address for address in addresses if address]
-        return ''.join(f' [[{k}]]({address})' for k, address in enumerate(found, 1))
+        numbered = ''.join(f'[[{k}]]({address})' for k, address in enumerate(found, 1))
+        return f' {numbered}' if numbered else ''
 
     def _address(self, source: str) -> str:
         """Return the address of a source; empty for a package, which was opened."""
@@ -153,7 +149,7 @@ def overview(arms: Iterable[Mapping[str, Any]], runs: Mapping[str, Any]) -> list
 
 
 def facts(arm: Mapping[str, Any], sources: Sources) -> list[str]:
-    """Return what was read about an arm and its driver, an item a fact."""
+    """Return what was read about an arm and its driver, an item a fact that was found."""
     urdf, effort = arm['urdf'], arm['reported_effort']
     file = f'`{urdf["package"]}`' + (f', `{urdf["file"]}`' if 'file' in urdf else '')
     if 'file' in urdf and re.fullmatch(r'[\w/]+', urdf['package']):
@@ -179,7 +175,11 @@ def facts(arm: Mapping[str, Any], sources: Sources) -> list[str]:
         ('Commanded effort', said(arm['commanded_effort'], 'unit'), arm['commanded_effort']),
         ('Read', said(arm['read'], 'what'), arm['read']),
     ]
-    return [f'- **{name}:** {words}{sources.links(fact)}' for name, words, fact in rows if words]
+    return [
+        f'- **{name}:** {words}{sources.links(fact)}'
+        for name, words, fact in rows
+        if words not in ('', 'not found')
+    ]
 
 
 def way_in(arm: Mapping[str, Any], sources: Sources) -> list[str]:
@@ -193,10 +193,8 @@ def way_in(arm: Mapping[str, Any], sources: Sources) -> list[str]:
         link = f'{DRIVER}#a-drive-that-takes-position-and-torque'
     title = f'[{name}]({link})' if link else name
     reports = not arm['reported_effort']['unit'].startswith(('none', 'zeros'))
-    text = way['text'] if kind != 'none' else f'{SERVO}{REPORTS if reports else ""}.'
-    if kind == 'none' and 'text' in way:
-        text += f' {way["text"]}'
-    lines = [f'**Way in: {title}.** {cell(text)}', '']
+    words = [REPORTS if kind == 'none' and reports else '', way.get('text', '')]
+    lines = [' '.join([f'**Way in: {title}.**', *(cell(each) for each in words if each)]), '']
     if 'servo' in arm:
         lines[0] += f' Source of the gains:{sources.links(arm["servo"])}.'
     of_feedforward = kind in ('feedforward', 'servo')

@@ -5,7 +5,7 @@ Write what the marks of tests say into the pages that show it.
     python docs/write_fault_table.py [--check]
 
 Every fault, what happens then and the test of it stand in docs/evidence.md; every mistake and
-what the node says to it, in docs/mistakes.md.
+what the node says to it, at the end of docs/troubleshooting.md.
 """
 
 from __future__ import annotations
@@ -118,9 +118,15 @@ def list_of_faults(rows: Sequence[Row]) -> str:
 
 
 def table_of_mistakes(rows: Sequence[Row]) -> str:
-    """Return a table of what is done and what is said to it."""
-    lines = ['| what is done | what the log says | what `/diagnostics` says |', '|---|---|---|']
-    lines += [f'| {" | ".join(_cell(words) for words in row[:-1])} |' for row in rows]
+    """Return a table of what is done and what is said to it; diagnostics in what they add."""
+    lines = ['| what is done | log | `/diagnostics` |', '|---|---|---|']
+    for done, log, diagnostics, _ in rows:
+        reason = log.partition(': ')[2]
+        shown = diagnostics.replace('the node ends with code', 'exit').removesuffix(', the same')
+        shown = re.sub('^OK: compensating gravity$', 'OK', shown)
+        if reason:
+            shown = shown.replace(reason, '…')
+        lines.append(f'| {" | ".join(_cell(words) for words in (done, log, shown))} |')
     return '\n'.join(lines) + '\n'
 
 
@@ -144,7 +150,9 @@ class _Collector:
 
 DOCS = ROOT / 'docs'
 FAULTS = MarkedTests('fault', 'test_faults_*.py', DOCS / 'evidence.md', 40, list_of_faults)
-MISTAKES = MarkedTests('mistake', 'test_mistakes.py', DOCS / 'mistakes.md', 30, table_of_mistakes)
+MISTAKES = MarkedTests(
+    'mistake', 'test_mistakes.py', DOCS / 'troubleshooting.md', 30, table_of_mistakes
+)
 
 
 if __name__ == '__main__':

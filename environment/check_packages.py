@@ -48,6 +48,7 @@ LICENCE = 'SPDX-License-Identifier: Apache-2.0'
 NO_PACKAGES = {
     *('dlfcn.h', 'sys', 'unistd.h'),
     *('robodyn_controllers', 'pendulum.hpp', 'rubbing_pendulum.hpp', 'gtest'),
+    'semantic_components',  # of controller_interface
 }
 # What the controller's package takes where it is installed, and no manifest can say so.
 OPTIONAL_PACKAGES = {'inverse_dynamics_solver'}

@@ -69,15 +69,15 @@ def ratios(
     Parameters
     ----------
     map_ : JOINT
-        Tabulate a ratio acting on this joint.
+        Tabulate a ratio of this joint.
     by : JOINT
-        Of R, the joint that causes it; not given: gravity.
+        Joint whose acceleration acts, for R; default: gravity acts, for K.
     over : JOINT JOINT
-        The joints that move; not given: those that change it most.
+        Joints that move; default: those that change the ratio most.
     resolution :
-        Positions of each of them.
+        Number of positions of each of them.
     output :
-        CSV file for the map; not given: printed.
+        CSV file for the map; default: print it.
     """
     if map_ is None:
         if by or over or output:
@@ -111,14 +111,14 @@ def split(
     """
     Split inertia into translation and rotation, along a motion.
 
-    Of inertia and Coriolis torques, what the motion of the centres of mass takes, and what the
-    rotation about them takes (Fu, Gonzalez and Lee 1987, 3.4.1): where one dominates, the other
-    may be left out.
+    Inertia and Coriolis torques are the sum of a part for the motion of the centres of mass and a
+    part for the rotation about them (Fu, Gonzalez and Lee 1987, 3.4.1). Where one dominates, the
+    other can be neglected.
 
     Parameters
     ----------
     fraction :
-        One part dominates where the other is at most this fraction of it.
+        A part dominates if the other is at most this fraction of it.
     """
     model = arm.model
     given = motion_of_file(model, motion, topic, cutoff) if motion else example_motion(model)

@@ -24,9 +24,9 @@ def command_check(
     """
     Check scale, sign and joint order of torque commands.
 
-    From small torques on an arm at rest. RECORDINGS have the COMMANDS as efforts: CSV files, as
-    examples/check_commands.py writes them, or ROS bags with joint states. Where the driver
-    compensates gravity: --gravity 0 0 0.
+    RECORDINGS are of small torques on an arm at rest, with the commands as efforts: CSV files from
+    examples/check_commands.py, or ROS bags with joint states. If the driver compensates gravity,
+    give --gravity 0 0 0.
     """
     model = arm.model
     found = check_commands(model, [recording_of_file(path, model, topic) for path in recordings])
@@ -44,7 +44,7 @@ def _words(model: RobotModel, found: CommandCheck) -> Iterator[str]:
         )
         for each, side in zip(found.joints, model.dh.prismatic, strict=True)
     ]
-    yield Table(('joint', 'moved by the command of', 'torque for a unit'), rows).text()
+    yield Table(('joint', 'moved by the command of', 'torque per unit'), rows).text()
     yield from lines_of(found.findings)
     if not found.is_complete:
         yield 'No command_scale: not every joint has a command of its own.'

@@ -42,20 +42,20 @@ def contact_thresholds(
     output: OutputFile | None = None,
 ) -> Answer:
     """
-    Find the external torques that motions without contact show.
+    Compute contact thresholds from recordings without contact.
 
     RECORDINGS are ROS bags with joint states, or CSV files with the columns time, NAME,
-    NAME.velocity and NAME.effort, of motions like those to come, with stops, and nothing touched.
-    Prints the thresholds from which on an external torque is a contact.
+    NAME.velocity and NAME.effort, of motions like the later ones, with stops and without contact.
+    Prints the external torque of each joint above which a contact is reported.
 
     Parameters
     ----------
     identified :
-        YAML that ``robodyn identify`` wrote for the arm: its model, and its effort scale.
+        YAML that ``robodyn identify`` wrote for the arm: its model and effort scale.
     gain :
-        Of the observer [1/s].
+        Gain of the momentum observer [1/s].
     output :
-        File of the gain and the thresholds, as parameters.
+        Parameter file to write, with the gain and the thresholds.
     """
     model, presliding = arm.model, 0.0
     scale: ArrayLike = 1.0

@@ -24,26 +24,26 @@ def demo(
     *,
     urdf: Path | None = None,
     base: str = '',
-    tip: str = '',
+    tip: tuple[str, ...] = (),
     output: OutputFolder = Path('demo_output'),
     hold_time: Annotated[float, click.FloatRange(min=0.1)] = 10.0,
 ) -> None:
     """
     Hold and move an arm in MuJoCo over ROS 2.
 
-    MuJoCo is the robot; the dynamics node sends the torques. First gravity compensation holds the
-    arm. Then it makes one motion three times: under PD control alone, with gravity compensation,
-    and with the whole model (computed torque). The output folder gets the numbers, summary.json,
-    and their plot, tracking.png.
+    MuJoCo simulates the robot; the dynamics node sends the torques. First gravity compensation
+    holds the arm. Then the arm makes one motion three times: with PD control alone, with gravity
+    compensation, and with the whole model (computed torque). The numbers are written to
+    summary.json in the output folder, their plot to tracking.png.
 
     Parameters
     ----------
     urdf :
-        URDF file; not given: a Panda.
+        URDF file; default: a Panda.
     output :
         Folder for summary.json, tracking.png and the logs.
     hold_time :
-        Simulated seconds that gravity compensation holds the arm.
+        Time for which gravity compensation holds the arm [s, simulated].
     """
     imported_matplotlib()  # its absence is said before the work
     _keep_to_this_machine()
@@ -62,7 +62,7 @@ def identify_demo(
     *,
     urdf: Path | None = None,
     base: str = '',
-    tip: str = '',
+    tip: tuple[str, ...] = (),
     output: OutputFolder = Path('identify_output'),
     seed: int = 1,
 ) -> None:
@@ -70,17 +70,17 @@ def identify_demo(
     Identify an arm in MuJoCo whose URDF is wrong, over ROS 2.
 
     The arm in MuJoCo has other masses, rotors and friction than its URDF, and sensors with noise.
-    A motion to identify it by is made, run over ROS 2, and recorded; the node is started again
-    with what was found. The output folder gets the numbers, summary.json, and their picture.
+    An exciting motion is computed, run over ROS 2 and recorded; the node is restarted with the
+    identified model. The numbers are written to summary.json in the output folder, with a plot.
 
     Parameters
     ----------
     urdf :
-        URDF file; not given: a Panda.
+        URDF file; default: a Panda.
     output :
         Folder for summary.json, identification.png, the bags and the logs.
     seed :
-        Of the true arm and the motions.
+        Seed of the true arm and the motions.
     """
     imported_matplotlib()  # its absence is said before the work
     _keep_to_this_machine()
@@ -92,7 +92,7 @@ def identify_demo(
 
 
 @contextmanager
-def arm_over_ros(urdf: Path | None, base: str, tip: str) -> Iterator[Any]:
+def arm_over_ros(urdf: Path | None, base: str, tip: tuple[str, ...]) -> Iterator[Any]:
     """Yield the arm of a URDF, or a Panda, to run over ROS; what cannot go on ends the command."""
     if urdf is None and (base or tip):
         raise click.UsageError('--base and --tip are links of the arm that --urdf names')

@@ -24,7 +24,7 @@ from robodyn_ros.parameters.combinations import LengthStyle
 )
 def dh(arm: ChosenArm, *, standard: bool = False) -> Answer:
     """
-    Print the DH table of an arm, and how far it is from its URDF.
+    Print the DH table of an arm, and its deviation from the URDF.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ def dh(arm: ChosenArm, *, standard: bool = False) -> Answer:
 )
 def check(arm: ChosenArm) -> Answer:
     """
-    List what is odd about an arm's URDF; nothing is repaired.
+    Check an arm's URDF for faults; nothing is repaired.
 
     Exit code 0: no warnings; 1: warnings; 2: no model can be made of it.
     """
@@ -103,11 +103,11 @@ def params(
     Parameters
     ----------
     lengths :
-        How formulas write lengths: multiplied out, as a3 and d4, or as D3 and RL4.
+        Lengths in formulas: as numbers, as a3 and d4, or as D3 and RL4.
     friction :
-        Count friction coefficients, too.
+        Also count friction coefficients.
     tolerance :
-        Relative; what reaches the torques with less counts as without effect.
+        Relative effect on the torques below which a parameter counts as without effect.
     """
     base = base_parameters(arm.model, tolerance=tolerance, friction=friction)
     return Answer(parameters_record(base), [base.text(lengths)])

@@ -50,15 +50,15 @@ def effort(
     """
     Check unit, sign and content of recorded efforts.
 
-    A torque or amperes, of which sign, with or without gravity and friction, and how late.
-    RECORDINGS are ROS bags with joint states, or CSV files with the columns time, NAME,
-    NAME.velocity and NAME.effort. Torque in N m for a unit of effort is as accurate as the URDF's
-    masses.
+    Reports for each joint whether the effort is a torque or a current, its sign, its delay, and
+    whether gravity and friction are in it. RECORDINGS are ROS bags with joint states, or CSV files
+    with the columns time, NAME, NAME.velocity and NAME.effort. The torque per unit of effort is as
+    accurate as the URDF's masses.
 
     Parameters
     ----------
     output :
-        Page with a picture for each joint.
+        HTML page with a plot for each joint.
     """
     if output is not None:
         check_pages_can_be_made()
@@ -90,18 +90,19 @@ def gains(
     topic: str | None = None,
 ) -> Answer:
     """
-    Measure torque for a unit of effort, with a load of known mass.
+    Measure the torque per unit of effort with a load of known mass.
 
-    RECORDINGS are of the arm without a load, where all joints move; like motions with the load, on
-    the same day, fix the scale of all. Without a load only the proportions of the joints are
-    known, and their common factor is the URDF's. The factors are what --effort-scale takes.
+    RECORDINGS are of the arm without a load, with all joints moving. Recordings of similar motions
+    with the load, made on the same day, determine the scale of all joints. Without a load only the
+    ratios of the scales are measured, and their common factor relies on the URDF's masses. Give
+    the result as --effort-scale.
 
     Parameters
     ----------
     loaded :
         Recording with the load at the tip link.
     mass :
-        Of the load [kg].
+        Mass of the load [kg].
     """
     model = arm.model
     found = identify_drive_gains(
@@ -133,15 +134,15 @@ def payload(
     """
     Estimate the mass and centre of mass of the payload.
 
-    RECORDINGS are of the arm with its load, moving or standing still in some poses. Prints the
-    call that tells the node, and poses in which to stand still for a better estimate.
+    RECORDINGS are of the arm with its load, moving, or at rest in some poses. Prints the service
+    call that sets the payload of the node, and poses that would improve the estimate.
 
     Parameters
     ----------
     identified :
         YAML that ``robodyn identify`` wrote for the arm without the load.
     unloaded :
-        Recording without the load, to identify the arm from.
+        Recording without the load, from which the arm is identified.
     """
     if identified is not None and unloaded:
         raise click.UsageError('--identified or --unloaded, not both')
@@ -197,6 +198,6 @@ def _words_of_payload(joints: list[str], found: PayloadEstimate, tip: str) -> It
             'ros2 service call /dynamics_node/set_payload robodyn_interfaces/srv/SetPayload '
             f'"{{payload: {{{", ".join(fields)}}}}}"'
         )
-    yield 'For a better estimate stand still for a second in (mind collisions):'
+    yield 'For a better estimate record a second at rest in these poses (check for collisions):'
     for pose in found.poses:
         yield '  ' + ', '.join(f'{name} {at:.2f}' for name, at in zip(joints, pose, strict=True))

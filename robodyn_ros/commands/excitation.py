@@ -113,21 +113,21 @@ def excite(
     no_dry_run: bool = False,
 ) -> Answer:
     """
-    Make a motion that an arm can be identified by.
+    Compute an exciting motion, for identification.
 
-    It shows masses, inertias and friction as well as a motion can within the URDF's limits of
-    position, velocity and effort, from rest to rest, and keeps links out of what is named. Writes
-    CSV, a JointTrajectory as YAML, and a picture; then runs it in MuJoCo. Nothing keeps links from
-    one another: look at the motion before an arm makes it.
+    The motion is optimised for the estimate of masses, inertias and friction within the URDF's
+    limits of position, velocity and effort. It goes from rest to rest and keeps links out of floor
+    and boxes. Writes CSV, a JointTrajectory as YAML, and a picture; then runs it in MuJoCo.
+    Collisions between links are not checked: look at the motion before an arm makes it.
 
     Parameters
     ----------
     output :
         CSV file; the trajectory (.yaml) and the picture (.png) go beside it.
     duration :
-        Of the series [s].
+        Duration of the series [s].
     harmonics :
-        Of the series.
+        Number of harmonics of the series.
     seed :
         Another motion for each.
     floor : HEIGHT
@@ -135,19 +135,20 @@ def excite(
     box : X Y Z X Y Z
         Keep moving links out of a box between two corners [m], in base link axes.
     watch : LINK
-        Keep this link out of floor and boxes; not given: every link that moves.
+        Keep this link out of floor and boxes; default: every link that moves.
     margin :
-        Distance from those [m].
+        Distance from floor and boxes [m].
     tip_height : HEIGHT
         Least height of the tip [m].
     velocity_scale :
-        Part of the speeds that are allowed otherwise: 80 % of the URDF.
+        Fraction of the speeds allowed by default, 80 % of the URDF's.
     acceleration : LIMIT
-        Of every joint [rad/s² or m/s²]; not given: none but what follows from the speeds.
+        Acceleration limit of every joint [rad/s² or m/s²]; default: the one that follows from the
+        speeds.
     friction_motion :
         Append slow strokes.
     poses :
-        Append so many poses to stand in.
+        Append this number of poses at rest.
     no_dry_run :
         Do not run it in MuJoCo.
     """

@@ -44,11 +44,11 @@ def export(
     Parameters
     ----------
     output :
-        Folder, made where it is missing.
+        Folder to write to; it is created if missing.
     name :
-        Of the files and in front of the functions.
+        Name of the files, and prefix of the functions.
     function : NAME
-        One of those to write, such as gravity_torque; not given: all but derivatives,
+        Function to write, such as gravity_torque; default: all but derivatives,
         linearization, Christoffel symbols and regressor.
     simplified : ERROR
         Write the model in the terms that matter: the fraction of itself that a coefficient may be

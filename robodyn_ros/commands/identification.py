@@ -72,29 +72,29 @@ def identify(
     Identify masses, inertias and friction from recorded efforts.
 
     RECORDINGS are ROS bags with joint states, or CSV files with the columns time, NAME,
-    NAME.velocity and NAME.effort. Writes the URDF with other inertials and friction, the
-    identified model as YAML and JSON, and a page that shows how good it is, and what is not known.
+    NAME.velocity and NAME.effort. Writes the URDF with identified inertials and friction, the
+    identified model as YAML and JSON, and an HTML page on its accuracy and on what to distrust.
 
     Parameters
     ----------
     effort_without_gravity :
-        Add the URDF's gravity: the driver has taken it from the efforts.
+        Add the URDF's gravity, which the driver subtracts from the efforts.
     driver_payload : MASS X Y Z
-        What the driver was told that the tip link carries [kg], centre of mass [m]; with
+        Payload at the tip link that is set in the driver: mass [kg], centre of mass [m]; with
         --effort-without-gravity.
     balance :
-        Constant force or torque by which a counterweight or a spring carries a joint [N or N m],
-        JOINT=VALUE; where not given, it is seen where gravity is constant.
+        Constant force or torque of a counterweight or a spring on a joint [N or N m], JOINT=VALUE;
+        default: estimated for joints on which gravity is constant.
     coupling : JOINT=OTHER:RATIO
-        The drive of a joint turns with the joint and with another, times a ratio; not given:
-        sums and differences of neighbouring joints are tried.
+        The drive of JOINT also turns with OTHER, times RATIO; default: sums and differences of
+        neighbouring joints are tried.
     output :
-        Folder, made where it is missing.
+        Folder to write to; it is created if missing.
     mjcf :
-        Write the identified model for MuJoCo, too; it has rotor inertia, which URDF lacks.
+        Also write the identified model for MuJoCo, with the rotor inertia that a URDF lacks.
     each :
-        Identify from each recording by itself, into a folder of its name inside the output:
-        independent jobs, on all cores. Exit code 1: one of them failed.
+        Identify from each recording separately, on all cores, into a folder of its name inside the
+        output. Exit code 1: one of them failed.
     """
     if driver_payload and not effort_without_gravity:
         raise click.UsageError('--driver-payload needs --effort-without-gravity')

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What ages, warms up and is carried, over months of recordings: ``monitor``."""
+"""Friction and payload over months of recordings: ``monitor``."""
 
 from __future__ import annotations
 
@@ -72,28 +72,28 @@ def monitor(
     live: bool = False,
 ) -> Answer:
     """
-    Say what wears, what only warms up, and what the arm carries.
+    Monitor friction and payload over time: wear, warm-up, load.
 
-    RECORDINGS of one arm, ROS bags or CSV files, in the order of their dates: friction of each
-    motion, refitted with the identified bodies frozen, against that of the first motions of the
-    history. CSV files may have the columns since_start [s] and temperature [°C]. Exit code 1: a
-    recording could not be used; the others were.
+    RECORDINGS are ROS bags or CSV files of one arm, in the order of their dates. Friction is
+    refitted in each motion, with the identified bodies unchanged, and compared with the first
+    motions of the history. CSV files may have the columns since_start [s] and temperature [°C].
+    Exit code 1: some recordings could not be used.
 
     Parameters
     ----------
     model :
-        The baseline: YAML that ``robodyn identify`` wrote for the arm.
+        Baseline: YAML that ``robodyn identify`` wrote for the arm.
     history :
-        File of all motions so far, JSON lines: it is read, and these motions are appended.
+        File with all earlier motions (JSON lines), to which these motions are appended.
     output :
-        Page with the trends, which needs no server.
+        HTML page with the trends.
     started :
-        When the drives were switched on, for all the bags: seconds since 1970, or ISO 8601.
+        Time at which the drives were switched on, for all bags: seconds since 1970, or ISO 8601.
     temperature_topic :
         Topic of a bag with the temperature of the drives, sensor_msgs/msg/Temperature.
     live :
-        Watch an arm beside its node by ROS 2 instead: RECORDINGS are the arguments of the node
-        monitor_node after --, -p NAME:=VALUE, -r FROM:=TO.
+        Monitor an arm live by ROS 2 instead: RECORDINGS, after --, are the arguments of
+        monitor_node, -p NAME:=VALUE, -r FROM:=TO.
     """
     if live:
         settings = {

@@ -90,25 +90,24 @@ def torque(
     Turn a motion into the torques that cause it.
 
     MOTION is a CSV file, or a ROS bag with joint states. Columns: time [s], a column for each
-    joint's position under its name, and, where they are known, NAME.velocity and
-    NAME.acceleration; what is not known is derived. Torques come out under the joints' names.
-    Or it is the YAML of a trajectory_msgs/JointTrajectory, or of a message of MoveIt that holds
-    one: it comes out with effort, for the joint trajectory controller to add. Torques are without
-    friction, unless --friction is given.
+    joint's position under its name, and, if known, NAME.velocity and NAME.acceleration; the rest
+    is differentiated. Torques have the joints' names. MOTION may also be the YAML of a
+    trajectory_msgs/JointTrajectory, or of a message of MoveIt that holds one: it is written with
+    effort, which the joint trajectory controller adds. Friction is included with --friction only.
 
     Parameters
     ----------
     output :
-        File to write; not given, or -: standard output. A trajectory's torques are CSV where it
-        ends so.
+        File to write; default, and -: standard output. The torques of a trajectory are CSV if the
+        name ends in .csv.
     method :
-        Of the computation: all give the same torques.
+        Algorithm; all give the same torques.
     friction :
         Add the URDF's friction: viscous, and Coulomb times tanh(velocity / 0.01), a smooth sign
         [rad/s or m/s].
     error_bound : TORQUE
-        How far the effort between two points of a trajectory may be off [N m or N]: one for all
-        joints, one for each, or JOINT=TORQUE; not given: 0.0001 of the effort limits.
+        Largest error of the effort between two points of a trajectory [N m or N]: one value for
+        all joints, one for each, or JOINT=TORQUE; default: 0.0001 of the effort limits.
     """
     model = arm.model
     found: tuple[dict[str, Any], str, _Torques, str]
@@ -179,25 +178,25 @@ def simulate(
     cutoff: float | None = None,
 ) -> Answer:
     """
-    Move an arm in MuJoCo by our torques; needs no ROS.
+    Move an arm in MuJoCo by the computed torques, without ROS.
 
-    Says how far the arm was off. Torques are clipped to the URDF's effort limits. The CSV file can
+    Prints the tracking error. Torques are clipped to the URDF's effort limits. The CSV file can
     be given to ``robodyn torque``, ``plot`` and ``report``: time, positions, velocities, then
-    NAME.torque as it was commanded, and NAME.reference. With computed_torque and feedforward these
+    NAME.torque as commanded, and NAME.reference. With computed_torque and feedforward these
     torques include the URDF's friction.
 
     Parameters
     ----------
     law :
-        A mode of the dynamics node, or 'free': no torque.
+        Mode of the dynamics node, or 'free': no torque.
     kp :
-        [1/s²]
+        Position gain [1/s²].
     kd :
-        [1/s]
+        Velocity gain [1/s].
     ignore_effort_limits :
-        Apply torques beyond the effort limits of the URDF, too.
+        Do not clip torques to the effort limits of the URDF.
     time_step :
-        [s], of physics and law.
+        Time step of physics and control law [s].
     output :
         File to write; -: standard output.
     """

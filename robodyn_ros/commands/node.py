@@ -33,10 +33,10 @@ def node(arguments: Rest = ()) -> None:
     """
     Run the dynamics node, the simulator, feedforward or a motion, without ros2.
 
-    As ``ros2 run robodyn_ros dynamics_node`` does, in this very process: ARGUMENTS begin with
-    dynamics_node, simulator_node, feedforward, motion_node, watch_node or monitor_node (not given:
-    dynamics_node), and the rest is the node's, as --ros-args, -p NAME:=VALUE, -r FROM:=TO. Ctrl+C
-    or SIGINT stops it, the dynamics node with its stop command.
+    The same as ``ros2 run robodyn_ros dynamics_node``, in this process. ARGUMENTS begin with
+    dynamics_node (the default), simulator_node, feedforward, motion_node, watch_node or
+    monitor_node; the rest are arguments of the node, such as --ros-args, -p NAME:=VALUE,
+    -r FROM:=TO. Ctrl+C or SIGINT stops it; the dynamics node then sends its stop command.
     """
     name, rest = 'dynamics_node', arguments
     if arguments and arguments[0] in _MODULES:

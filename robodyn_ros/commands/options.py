@@ -97,18 +97,18 @@ PerJoint = Annotated[tuple[tuple[str, float], ...], _JointNumber()]
 
 _HELP = {
     'json': ('', 'Print JSON.'),
-    'topic': ('', "Topic of a bag; not given: the one of the arm's joint states."),
+    'topic': ('', "Topic of a bag; default: the one with the arm's joint states."),
     'motion': (
         '',
-        "CSV file, bag, or trajectory in YAML; not given: one within the arm's limits.",
+        "CSV file, bag, or trajectory in YAML; default: a motion within the arm's limits.",
     ),
-    'cutoff': ('HZ', 'Low-pass a measured motion before deriving it.'),
+    'cutoff': ('HZ', 'Low-pass a measured motion before differentiating it.'),
     'effort_scale': (
         'FACTOR',
-        'Torque for a unit of the recorded effort, as N m/A: one for all joints, one for each, or '
-        'JOINT=FACTOR.',
+        'Torque per unit of recorded effort, such as N m/A: one value for all joints, one for '
+        'each, or JOINT=FACTOR.',
     ),
-    'urdf': ('', 'URDF file; not given: a Panda, simulated.'),
+    'urdf': ('', 'URDF file; default: a simulated Panda.'),
     'push': (
         'X Y Z',
         'With --simulate: push the tip with this force [N], in the base axes, for two seconds out '
@@ -116,39 +116,45 @@ _HELP = {
     ),
     'simulate': (
         '',
-        'Start an arm in MuJoCo, too, in the namespace /simulated and on this machine alone.',
+        'Also start an arm in MuJoCo, in the namespace /simulated and on this machine alone.',
     ),
-    'duration': ('', 'With --simulate: end after so many seconds; not given: by Ctrl+C.'),
+    'duration': ('', 'With --simulate: end after this time [s]; default: run until Ctrl+C.'),
     'jobs': (
         '',
-        'Recordings that are worked on at a time; not given: as many as there are cores.',
+        'Number of recordings processed at a time; default: the number of cores.',
     ),
     'dask': (
         'ADDRESS',
-        'Scheduler of a Dask cluster whose workers have this package and these files: it does the '
-        'work.',
+        'Scheduler of a Dask cluster that does the work; its workers need this package and these '
+        'files.',
     ),
-    'validate': ('', 'Recording of another motion, for errors that are held out.'),
-    'base': ('', 'Link that the chain begins at; not given: the root.'),
-    'tip': ('', 'Link that the arm ends at; several: a tree; not given: the end of the only arm.'),
+    'validate': (
+        '',
+        'Recording of another motion, to compute errors on data not used for the fit.',
+    ),
+    'base': ('', 'First link of the chain; default: the root link.'),
+    'tip': (
+        '',
+        'Last link; given several times: those of a tree; default: the end of the only arm.',
+    ),
     'lock': (
         'JOINT=POSITION',
-        'Hold a joint off the chain there [rad or m]; others are held at zero.',
+        'Fix a joint off the chain at this position [rad or m]; the others are fixed at zero.',
     ),
-    'mimic': ('', 'What to do with a mimic joint on the chain.'),
+    'mimic': ('', 'How to treat a mimic joint on the chain.'),
     'gravity': (
         'X Y Z',
-        "Gravity [m/s²] in the base link's axes; not given: 9.81 down the root's z axis.",
+        "Gravity [m/s²] in the base link's axes; default: 9.81 down the root's z axis.",
     ),
     'effort_limit': (
         'LIMIT',
-        "Instead of the URDF's [N m or N]: JOINT=LIMIT, or one for each in chain order; "
-        'one for all only lowers them.',
+        "Effort limits to use instead of the URDF's [N m or N]: JOINT=LIMIT, or one for each "
+        "joint in chain order. One value for all joints only lowers the URDF's.",
     ),
     'rotor_inertia': (
         'JOINT=INERTIA',
-        'Inertia of a drive reflected to its joint, gear ratio squared times rotor [kg m² or kg]; '
-        'a URDF has none, and zero is taken.',
+        'Rotor inertia reflected to its joint, gear ratio squared times rotor [kg m² or kg]; a '
+        'URDF has none. Default: zero.',
     ),
 }  # Of options that several commands have.
 

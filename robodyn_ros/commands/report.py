@@ -56,29 +56,29 @@ def report(
     """
     Write an HTML report on an arm.
 
-    Everything that is known about it, in one file.
+    It has all results about the arm, in one file.
 
     Parameters
     ----------
     output :
-        One HTML file that needs nothing else.
+        HTML file, self-contained.
     pdf :
-        Print it into a PDF file, too; needs Chromium.
+        Also print a PDF file; needs Chromium.
     motion :
-        CSV file or bag to show torques along; not given: a motion within the arm's limits.
+        CSV file or bag whose torques are shown; default: a motion within the arm's limits.
     recording :
-        CSV file or bag with efforts: measured and predicted torque, before and after `identify`.
-        Several where given more than once.
+        CSV file or bag with efforts, to compare measured and predicted torque before and after
+        `identify`; can be given several times.
     error :
         Fraction of itself that a coefficient of the simplified model may be wrong by.
     name :
-        The robot's own name, on the first page.
+        Name of the robot, for the first page.
     serial :
-        Its serial number.
+        Serial number of the robot.
     author :
-        Who made the report.
+        Author of the report.
     company :
-        For whom; of these, what is not given is a blank line in print.
+        Recipient. Of these four, missing ones are blank lines in print.
     """
     check_pages_can_be_made()
     browser = browser_path() if pdf else ''  # said before the work

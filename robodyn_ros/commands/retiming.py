@@ -104,7 +104,7 @@ def retime(
     cutoff: float | None = None,
 ) -> Answer:
     """
-    Time a motion anew, as fast as the drives allow.
+    Retime a motion, as fast as the drives allow.
 
     MOTION is the YAML of a trajectory_msgs/JointTrajectory, with times or without, or of a message
     of MoveIt that holds one; or a CSV file or a ROS bag. Its path stays; the time along it becomes
@@ -116,31 +116,31 @@ def retime(
     Parameters
     ----------
     output :
-        File to write: CSV where it ends so, else a JointTrajectory as YAML; -: the latter on
+        File to write: CSV if it ends in .csv, else a JointTrajectory as YAML; -: YAML on
         standard output.
     margin :
-        Part of the effort limits that is left to a controller.
+        Fraction of the effort limits that is left to a controller.
     rms_limit : LIMIT
-        Of the effort over the motion [N m or N].
+        Limit of the effort's root mean square over the motion [N m or N].
     velocity_limit : LIMIT
         Instead of the URDF's [rad/s or m/s]; one for all only lowers them.
     acceleration_limit : LIMIT
-        [rad/s² or m/s²]
+        Limit of the acceleration [rad/s² or m/s²].
     jerk_limit : LIMIT
-        [rad/s³ or m/s³]
+        Limit of the jerk [rad/s³ or m/s³].
     corners :
-        Where no velocities are given: a spline through the points, lines with stops, or lines with
-        round corners. With goal there is no path, only the first and the last point (Ruckig).
+        Path between points without velocities: a spline, lines with stops, or lines with rounded
+        corners. With goal there is no path, only the first and the last point (Ruckig).
     tolerance : DISTANCE
-        By which a round corner may pass its point [rad or m].
+        Largest distance of a round corner from its point [rad or m].
     payload : MASS
-        What the tip carries [kg].
+        Mass of the payload at the tip [kg].
     identified :
         YAML that ``robodyn identify`` wrote for the arm.
     no_effort :
-        Leave the effort out of the YAML: controllers that command positions alone refuse it.
+        Write no effort into the YAML: controllers that command positions alone refuse it.
     plot :
-        Picture to write: torque over its limits over time, before and after.
+        Plot to write: torque relative to its limits over time, before and after.
     """
     if plot is not None:
         imported_matplotlib()  # its absence is said before the work

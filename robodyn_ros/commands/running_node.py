@@ -66,21 +66,20 @@ def set_(
     Change a running node: its parameters, its load, whether it commands.
 
     PARAMETERS are NAME=VALUE, the value in YAML as for ``ros2 param set``: all are taken, or none.
-    One of them, --payload, --gravity or --enable. Exit code 2: it was refused, and why is said.
+    Alternatives are --payload, --gravity and --enable. Exit code 2: refused, with the reason.
 
     Parameters
     ----------
     payload : KG
-        What the arm carries from now on; 0: nothing. A mass in a point, unless more is known to
-        the service set_payload.
+        Mass of the payload; 0: none. It is a point mass; the service set_payload takes an inertia.
     center : X Y Z
-        Of the payload's mass [m], in the link's axes.
+        Centre of mass of the payload [m], in the link's axes.
     link :
-        That carries the payload; not given: the tip's.
+        Link that carries the payload; default: the tip link.
     gravity : X Y Z
-        From now on [m/s²], in the base link's axes: of a base that has been tilted.
+        Gravity [m/s²] in the base link's axes, after the base has been tilted.
     enable :
-        Whether it commands, also after a fault.
+        Enable or disable the node's commands, also after a fault.
     """
     if sum((bool(parameters), payload is not None, gravity is not None, bool(enable))) != 1:
         raise click.UsageError('NAME=VALUE, --payload, --gravity or --enable: one of them')
@@ -117,24 +116,24 @@ def send(
     timeout: Positive = 20.0,
 ) -> Answer:
     """
-    Send a running node where to go, and say whether it goes.
+    Send a target to a running node, and print whether it accepts.
 
     TARGET is JOINT=POSITION [rad or m] for each joint that moves, or a motion in a file: CSV, bag,
-    or trajectory in YAML. The node must be in a mode that follows. Exit code 2: it was refused,
-    and why is said.
+    or trajectory in YAML. The node must be in a mode that follows trajectories. Exit code 2:
+    refused, with the reason.
 
     Parameters
     ----------
     within : SECONDS
-        For the way to the positions, or to the first point of a motion; not given: 3 s, 0.5 s.
+        Time to the positions (default: 3 s), or to the first point of a motion (0.5 s).
     pose : X Y Z
-        Where the tip shall go in cartesian_impedance [m], in the base link's axes.
+        Target position of the tip in cartesian_impedance [m], in the base link's axes.
     orientation : X Y Z W
-        Of the tip there, a unit quaternion; not given: as it is.
+        Target orientation of the tip, a unit quaternion; default: unchanged.
     relative :
-        The pose is in the axes of the tip, from where it is.
+        The pose is relative to the tip's pose, in its axes.
     stop :
-        Let nothing be followed any more: the arm comes to rest and is held.
+        End all motion: the arm comes to rest and is held.
     """
     if sum(map(bool, (target, pose is not None, stop))) != 1:
         raise click.UsageError('TARGET, --pose or --stop: one of them')
@@ -173,7 +172,7 @@ def record(
     output :
         CSV file to write.
     duration : SECONDS
-        Of the arm's time; not given: until Ctrl+C.
+        Duration in the arm's time; default: until Ctrl+C.
     """
     with _client(node, timeout) as client:
         states = client.record(np.inf if duration is None else duration)
@@ -234,8 +233,8 @@ def status(
     """
     Show what a running node does: diagnostics, mode, payload, joints.
 
-    And its PARAMETERS of these names or groups, as impedance. --json has all that diagnostics say.
-    Exit code 1: the diagnostics are not all OK.
+    Also shows its PARAMETERS of these names or groups, such as impedance. --json has all values of
+    the diagnostics. Exit code 1: not all diagnostics are OK.
     """
     with _client(node, timeout) as client:
         reports, state = client.status()

@@ -41,16 +41,16 @@ def plot(
     effort_scale: PerJoint = (),
 ) -> Answer:
     """
-    Draw what an arm did: positions, torques and errors of each joint, and their limits.
+    Plot a recording: positions, torques and errors of each joint, and their limits.
 
     RECORDING is a ROS bag or a CSV file: what ``robodyn record`` or ``robodyn simulate`` wrote, or
-    one with time, positions under the joints' names and, where they are known, NAME.torque or
+    one with time, positions under the joints' names and, if known, NAME.torque or
     NAME.effort, and NAME.reference. A trajectory in YAML has positions alone.
 
     Parameters
     ----------
     output :
-        Picture to write: PNG, SVG or PDF, by its ending.
+        Picture to write: PNG, SVG or PDF, by its extension.
     cutoff : HZ
         Also draw the model's torque, of the motion low-passed so.
     """

@@ -28,17 +28,17 @@ def float_(
     *,
     urdf: Path | None = None,
     base: str = '',
-    tip: str = '',
+    tip: tuple[str, ...] = (),
     simulate: bool = False,
     push: tuple[float, float, float] | None = None,
     duration: Positive | None = None,
     effort_limit: PerJoint = (),
 ) -> None:
     """
-    Let an arm float, to be guided by hand: gravity and friction are compensated.
+    Compensate gravity and friction, so that the arm can be guided by hand.
 
-    It starts the dynamics node. ARGUMENTS, after --, are the node's: -p NAME:=VALUE, -r FROM:=TO.
-    Nothing holds the arm where it is; keep a hand on it, and the emergency stop in reach.
+    Starts the dynamics node. ARGUMENTS, after --, are the node's: -p NAME:=VALUE, -r FROM:=TO. No
+    law holds the arm's position: keep a hand on it, and the emergency stop in reach.
     """
     _run(floating, urdf, base, tip, simulate, push, duration, effort_limit, arguments)
 
@@ -53,16 +53,16 @@ def soft(
     stiffness: Positive | None = None,
     urdf: Path | None = None,
     base: str = '',
-    tip: str = '',
+    tip: tuple[str, ...] = (),
     simulate: bool = False,
     push: tuple[float, float, float] | None = None,
     duration: Positive | None = None,
     effort_limit: PerJoint = (),
 ) -> None:
     """
-    Hold an arm softly where it is: pushed, it yields by force over stiffness and comes back.
+    Hold an arm compliantly: pushed, it yields by force over stiffness and comes back.
 
-    It starts the dynamics node in cartesian_impedance, or in joint_impedance with fewer than six
+    Starts the dynamics node in cartesian_impedance, or in joint_impedance with fewer than six
     joints. ARGUMENTS, after --, are the node's: -p NAME:=VALUE, -r FROM:=TO.
 
     Parameters
@@ -82,7 +82,7 @@ def _run(
     choose: Callable[[RobotModel], Chosen],
     urdf: Path | None,
     base: str,
-    tip: str,
+    tip: tuple[str, ...],
     simulate: bool,
     push: tuple[float, float, float] | None,
     duration: float | None,
@@ -100,9 +100,9 @@ def _run(
         effort = limits_of(effort_limit, model, '--effort-limit', model.effort_limits)
         if simulate or choose is not floating:  # else the node may be given them as its parameter
             refuse_unknown(model, effort)
-        model = replace(model, effort_limits=effort)
+        ends, model = model.ends, replace(model.with_tip(model.tip_links[0]), effort_limits=effort)
         chosen = choose(model)
-        for line in (f'{model.base_link} to {model.tip_link}', *chosen.reasons):
+        for line in (ends, *chosen.reasons):
             click.echo(line)
         parameters = {**arm.parameters, **chosen.parameters}
         if effort_limit:

@@ -27,19 +27,19 @@ def watch(
     host: str = '127.0.0.1',
 ) -> None:
     """
-    Show an arm live in a browser of this machine, beside its dynamics node.
+    Show an arm live in a browser, beside its dynamics node.
 
-    The arm as it turns, torque by part, the force on its tip, contacts, the residual against its
-    band. It reads only. ARGUMENTS, after --, are the node's: -p NAME:=VALUE, -r FROM:=TO.
+    Shows the moving arm, torque by part, the force on the tip, contacts, and the residual beside
+    its band. It only reads. ARGUMENTS, after --, are the node's: -p NAME:=VALUE, -r FROM:=TO.
 
     Parameters
     ----------
     urdf :
-        Not given: the topic robot_description.
+        URDF file; default: the topic robot_description.
     identified :
-        YAML that ``robodyn identify`` wrote: the band of the residual follows from it.
+        YAML that ``robodyn identify`` wrote, for the band of the residual.
     host :
-        Address to serve on; beyond the loopback whoever reaches it can read the arm.
+        Address to serve on; beyond the loopback everyone who reaches it can see the arm.
     """
     given = {
         'urdf_file': str(urdf.absolute()) if urdf else '',

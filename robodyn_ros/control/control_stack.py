@@ -102,8 +102,6 @@ def robot_model(settings: ControlSettings, description: str | None) -> RobotMode
     else:
         chain = Chain.from_urdf_text(description, **ends)
     model = RobotModel.from_chain(chain, gravity=settings.gravity or None)
-    if settings.tip_links:
-        model = model.with_tip(settings.tip_link or settings.tip_links[0])
     strength = float(np.linalg.norm(model.gravity))
     is_upright = bool((np.abs(model.gravity[:2]) <= _UPRIGHT * strength).all())
     if settings.terms_gravity or (is_upright and model.gravity[2] <= 0.0):
@@ -149,20 +147,23 @@ def configured_arm(settings: ControlSettings, description: str | None) -> Config
         What ``robot_model`` and ``Identification.load`` find wrong; ModelMismatch where the
         identified model is another robot's.
     """
-    model = robot_model(settings, description)
-    if not settings.identified_model:
-        return ConfiguredArm(model, None, {})
-    # Importing it takes as long as half of the node's start; few nodes need it.
-    from robodyn_ros.identification import Identification
+    arm = ConfiguredArm(robot_model(settings, description), None, {})
+    if settings.identified_model:
+        # Importing it takes as long as half of the node's start; few nodes need it.
+        from robodyn_ros.identification import Identification
 
-    found = Identification.load(settings.identified_model)
-    model = found.applied_to(model)
-    scales = {'effort_scale': found.effort_scale}
-    if found.command_scale is not None:
-        scales['command_scale'] = found.command_scale
-    deviation = found.base_parameter_deviation(base_parameters(model))
-    residual = KnownResidual(found.drive_model.residual, found.terms.presliding)
-    return ConfiguredArm(model, deviation, scales, residual)
+        found = Identification.load(settings.identified_model)
+        model = found.applied_to(arm.model)
+        scales = {'effort_scale': found.effort_scale}
+        if found.command_scale is not None:
+            scales['command_scale'] = found.command_scale
+        deviation = found.base_parameter_deviation(base_parameters(model))
+        residual = KnownResidual(found.drive_model.residual, found.terms.presliding)
+        arm = ConfiguredArm(model, deviation, scales, residual)
+    if not settings.tip_links:
+        return arm
+    # Only now: what was identified is the whole tree.
+    return arm._replace(model=arm.model.with_tip(settings.tip_link or settings.tip_links[0]))
 
 
 def build_control_stack(

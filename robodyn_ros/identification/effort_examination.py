@@ -126,7 +126,7 @@ class JointEffort(Record):
     _columns = ('joint', 'unit', 'factor', 'is_inverted', 'gravity', 'friction', 'offset')
     _headings = {
         'unit': 'it is',
-        'factor': 'torque for a unit',
+        'factor': 'torque per unit',
         'is_inverted': 'wrong sign',
         'rigid_share': "rigid body's part",
         'residual': 'unexplained',

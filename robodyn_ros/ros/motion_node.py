@@ -178,7 +178,7 @@ class MotionNode(PlainLoggerMixin, Node):
                 {
                     'kinematics': kinematics_digest(model),
                     'base_link': model.base_link,
-                    'tip_link': model.tip_link,
+                    'tip_link': ', '.join(model.tip_links),
                     'motion_file': Path(given['motion_file']).name,
                 },
             )

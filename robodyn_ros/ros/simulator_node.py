@@ -210,7 +210,8 @@ class SimulatorNode(PlainLoggerMixin, Node):
             )
         )
         self._awaits_command = self._lockstep and bool(given['command_scale'])
-        arm = RobotModel.from_chain(chain, gravity=gravity)
+        self._tip = given['tip_link'] or chain.tip_links[0]
+        arm = RobotModel.from_chain(chain, gravity=gravity).with_tip(self._tip)
         self._robot = callbacks.Robot.under(Load(arm.gravity), arm)
         self._drive = Drive(
             arm,
@@ -360,7 +361,7 @@ class SimulatorNode(PlainLoggerMixin, Node):
 
     def _push(self, wrench: list[float]) -> None:
         try:
-            self._simulation.push(wrench)
+            self._simulation.push(wrench, self._tip)
         except NonFiniteValue as error:
             self._warn(f'tip_wrench ignored: {error}')
 

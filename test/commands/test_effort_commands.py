@@ -53,7 +53,7 @@ def test_effort_says_in_words_that_amperes_are_no_torque(folder):
     joints = [dict(zip(header, row)) for row in rows if re.fullmatch("'?j[1-6]'?", row[0])]
     scaled = [each for each in joints if each['it is'] == 'scaled']
     assert len(joints) == 6 and scaled
-    sizes = [each['torque for a unit'] for each in scaled]
+    sizes = [each['torque per unit'] for each in scaled]
     assert all(re.fullmatch(r'[\d.]+ ± [\d.]+ N( m)?', size) for size in sizes)
     assert all(f'1 unit = {size}, ' in answer.output for size in sizes)
     assert 'included' in {each['gravity'] for each in scaled}
@@ -91,7 +91,7 @@ def test_payload_says_the_call_that_tells_the_node(folder):
     center = [payload['center_of_mass'][axis] for axis in 'xyz']
     np.testing.assert_allclose(center, LOAD.center_of_mass, atol=0.01)
     assert {'ixx', 'ixy', 'ixz', 'iyy', 'iyz', 'izz'} < set(payload)
-    assert 'stand still' in answer.output
+    assert 'at rest in these poses' in answer.output
 
 
 def test_payload_sets_nothing_where_the_hand_is_empty(folder):

@@ -90,7 +90,7 @@ def test_soft_becomes_the_node_with_what_it_says(started, panda_urdf):
     assert arguments[:3] == [sys.executable, '-m', 'robodyn_ros.ros.dynamics.dynamics_node']
     assert arguments[3] == '--ros-args' and arguments[-2:] == ['-p', 'ramp_time:=2.0']
     assert 'mode:="cartesian_impedance"' in arguments
-    assert 'tip_link:="panda_link8"' in arguments
+    assert 'tip_links:=["panda_link8"]' in arguments
 
 
 def test_names_of_a_urdf_are_quoted_and_reach_no_shell(started, tmp_path):
@@ -100,7 +100,7 @@ def test_names_of_a_urdf_are_quoted_and_reach_no_shell(started, tmp_path):
     urdf.write_text(text.replace('"tool0"', f"'{name}'"), encoding='utf-8')
     robodyn.main(['float', '--urdf', str(urdf), '--tip', name], standalone_mode=False)
     (arguments,) = started
-    assert f'tip_link:={json.dumps(name)}' in arguments
+    assert f'tip_links:={json.dumps([name])}' in arguments
 
 
 def test_options_that_do_not_go_together_are_refused():

@@ -650,3 +650,18 @@ def test_a_velocity_that_is_zero_now_and_then_is_no_wrong_one():
         arm.now += 0.004
         arm.receive(Q + 0.004 * k * speed, speed * (k % 25 > 0))
         assert arm.pipeline.wrong_velocities == []
+
+
+def test_damping_that_adds_energy_where_velocities_cannot_be_checked_is_given_up():
+    # In simulated time, and without stamps, positions cannot say that velocities are wrong.
+    arm = Arm('gravity_compensation', lambda: arm.now - 50.0, damping=5.0, **NO_RATE_LIMIT)
+    arm.pipeline.enable(arm.now)
+    q, qd, energies = Q.copy(), np.array([0.5, 0.0]), []
+    for _ in range(2000):
+        arm.now += 0.001
+        torque = arm.receive(q, -qd, stamp=0.0).torque
+        qd = qd + 0.001 * (torque - WEIGHT * np.cos(q)) / MASS
+        q = q + 0.001 * qd
+        energies.append(0.5 * MASS @ qd**2)
+    assert 'damping was switched off: it added energy' in arm.pipeline.last_fault
+    assert max(energies) < 1.7 * min(energies)

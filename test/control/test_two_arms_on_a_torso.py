@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 pytest.importorskip('mujoco')
-
-from urdf_parts import joint, link, robot
 
 import robodyn_ros as rd
 from robodyn_ros.control import control_stack
@@ -21,45 +21,18 @@ from robodyn_ros.simulation.arm import ArmSimulation
 TIPS = ('left_hand', 'right_hand')
 PERIOD = 0.001  # s
 START = np.array([0.2, 0.3, 0.8, 0.6, -0.4, -0.8, -0.6])
-LIMIT = '<limit lower="-2.8" upper="2.8" effort="90" velocity="3"/>'
-
-
-def description() -> str:
-    """Return the URDF: a torso that turns about an axis askew, three joints in each arm."""
-    parts = [
-        link('base'),
-        link('torso', 8.0, (0, 0.02, 0.2), (0.3, 0.3, 0.1)),
-        joint('waist', 'base', 'torso', 'revolute', rpy=(0.3, 0.1, 0), more=LIMIT),
-    ]
-    for side, y in (('left', 0.2), ('right', -0.2)):
-        before, at = 'torso', (0.05, y, 0.4)
-        axes = {'shoulder': (0, 1, 0), 'elbow': (0, 1, 0), 'wrist': (1, 0, 0)}
-        for name, axis in axes.items():
-            here = f'{side}_{name}'
-            moves = joint(f'{here}_joint', before, here, 'revolute', xyz=at, axis=axis, more=LIMIT)
-            parts += [link(here, 1.5, (0.15, 0, 0.02), (0.01, 0.02, 0.02)), moves]
-            before, at = here, (0.3, 0, 0)
-        hand = f'{side}_hand'
-        parts += [link(hand), joint(f'to_{hand}', before, hand, 'fixed', xyz=(0.1, 0, 0))]
-    return robot(*parts)
-
-
-@pytest.fixture(scope='module')
-def urdf(tmp_path_factory) -> str:
-    path = tmp_path_factory.mktemp('torso') / 'two_arms.urdf'
-    path.write_text(description())
-    return str(path)
+URDF = str(Path(__file__).parents[2] / 'urdf' / 'two_arms_on_a_torso.urdf.xacro')
 
 
 class TwoArms:
     """The control stack, and the arms without friction in MuJoCo on its torques."""
 
-    def __init__(self, urdf: str, **settings) -> None:
-        given = {'urdf_file': urdf, 'tip_links': TIPS, 'effort_limit_scale': 1.0, **settings}
+    def __init__(self, **settings) -> None:
+        given = {'urdf_file': URDF, 'tip_links': TIPS, 'effort_limit_scale': 1.0, **settings}
         self.settings = ControlSettings(**given)
         self.stack = control_stack.build_control_stack(self.settings, None)
         self.simulation = ArmSimulation.from_urdf(
-            urdf, tip_link=list(TIPS), time_step=PERIOD, initial_position=START
+            URDF, tip_link=list(TIPS), time_step=PERIOD, initial_position=START
         )
         self.now, self.pipeline = 10.0, self.stack.pipeline
         self.pipeline.enable(self.now)
@@ -85,16 +58,16 @@ class TwoArms:
         return rd.forward_kinematics(self.stack.model, self.simulation.position, link=link)
 
 
-def test_gravity_compensation_holds_both_arms(urdf):
-    arms = TwoArms(urdf)
+def test_gravity_compensation_holds_both_arms():
+    arms = TwoArms()
     arms.run(10.0)
     assert np.abs(arms.simulation.position - START).max() < 1e-3
 
 
-def test_computed_torque_follows_with_the_arms_that_a_trajectory_names(urdf):
-    arms = TwoArms(urdf, mode='computed_torque', kp=(100.0,), kd=(20.0,))
+def test_computed_torque_follows_with_the_arms_that_a_trajectory_names():
+    arms = TwoArms(mode='computed_torque', kp=(100.0,), kd=(20.0,))
     arms.run(0.1)
-    names = ('waist', 'left_shoulder_joint', 'left_elbow_joint')
+    names = ('torso_joint', 'left_shoulder_joint', 'left_elbow_joint')
     goal = np.array([0.8, -0.3, 1.2])
     arms.pipeline.follow(
         Trajectory.from_points(names, [1.5], [goal.tolist()], *2 * [[[0.0] * 3]], [()])
@@ -110,9 +83,8 @@ def test_computed_torque_follows_with_the_arms_that_a_trajectory_names(urdf):
 
 @pytest.mark.parametrize('algorithm', ['compiled', 'newton_euler'])
 @pytest.mark.parametrize('tip', TIPS)
-def test_the_tip_that_is_chosen_goes_to_its_target(urdf, tip, algorithm):
+def test_the_tip_that_is_chosen_goes_to_its_target(tip, algorithm):
     arms = TwoArms(
-        urdf,
         algorithm=algorithm,
         tip_link=tip,
         mode='cartesian_impedance',
@@ -127,8 +99,8 @@ def test_the_tip_that_is_chosen_goes_to_its_target(urdf, tip, algorithm):
     assert np.linalg.norm(arms.tip(tip)[:3, 3] - wanted) < 5e-3
 
 
-def test_a_payload_in_either_hand_is_carried(urdf):
-    arms = TwoArms(urdf, tip_link='left_hand')
+def test_a_payload_in_either_hand_is_carried():
+    arms = TwoArms(tip_link='left_hand')
     arms.run(0.1)
     for hand in (None, 'right_hand'):
         payload = rd.Payload(1.2, (0.0, 0.0, 0.05), link=hand)
@@ -143,8 +115,8 @@ def test_a_payload_in_either_hand_is_carried(urdf):
 
 
 @pytest.mark.parametrize('tip', TIPS)
-def test_a_push_on_the_chosen_hand_is_estimated_there(urdf, tip):
-    arms = TwoArms(urdf, tip_link=tip, mode='joint_impedance', impedance_stiffness=(400.0,))
+def test_a_push_on_the_chosen_hand_is_estimated_there(tip):
+    arms = TwoArms(tip_link=tip, mode='joint_impedance', impedance_stiffness=(400.0,))
     arms.run(0.2)
     arms.simulation.push([0.0, 0.0, 10.0, 0.0, 0.0, 0.0], tip)
     for _ in range(1500):
@@ -156,6 +128,19 @@ def test_a_push_on_the_chosen_hand_is_estimated_there(urdf, tip):
     assert turned[2] == pytest.approx(10.0, abs=1.5)
 
 
-def test_a_tip_that_is_none_of_the_tree_is_refused(urdf):
+def test_a_tip_that_is_none_of_the_tree_is_refused():
     with pytest.raises(InvalidArgument, match='parameter tip_link.*left_hand, right_hand'):
-        TwoArms(urdf, tip_link='torso')
+        TwoArms(tip_link='torso')
+
+
+def test_an_identified_tree_is_commanded_and_its_tip_chosen(tmp_path):
+    pytest.importorskip('rclpy', reason='the support module needs ROS 2')
+    from soft_node import identification
+
+    model = rd.RobotModel.from_urdf(URDF, tip_link=TIPS)
+    heavier = model.with_payload(rd.Payload(2.0, link='left_hand'))
+    identification(heavier).save(tmp_path / 'identified.yaml')
+    arms = TwoArms(identified_model=str(tmp_path / 'identified.yaml'), tip_link='right_hand')
+    assert arms.stack.model.tip_link == 'right_hand'
+    weight, expected = (rd.gravity_torque(each, START) for each in (arms.stack.model, heavier))
+    np.testing.assert_allclose(weight, expected, atol=1e-9)

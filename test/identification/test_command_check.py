@@ -127,6 +127,19 @@ def test_a_joint_that_moves_fades_the_sine_and_one_that_runs_away_ends_it():
     assert "'j1'" in probe.problem
 
 
+@pytest.mark.parametrize('sign', [1.0, -1.0])
+def test_an_offset_keeps_a_joint_in_place_that_gravity_pulls_and_friction_holds(sign):
+    probe = CommandProbe(RobotModel.from_urdf(PENDULUM), largest=2.0)
+    positions = [0.0]
+    while not probe.is_over:
+        torque = sign * probe.command(0.002 * len(positions), positions[-1:])[0] + 0.15
+        sliding_speed = 0.3 * np.sign(torque) * max(abs(torque) - 0.4, 0.0)
+        positions.append(positions[-1] + 0.002 * sliding_speed)
+    # With an offset of the other sign it leaves by 0.2 rad.
+    assert 0.01 < np.abs(positions).max() < 0.1
+    assert not probe.problem
+
+
 @pytest.mark.parametrize('late', [0.2, -0.01])
 def test_states_that_pause_or_run_backwards_end_it(late):
     probe = CommandProbe(RobotModel.from_urdf(PENDULUM), largest=2.0)

@@ -32,6 +32,11 @@ def test_a_low_pass_keeps_a_slow_sine_where_it_is_and_takes_a_fast_one():
     assert np.abs(kept - slow).max() < 0.2
 
 
+def test_the_terms_of_a_drive_are_named_in_words():
+    named = str(DriveTerms(presliding=0.01, curve=True, load=True))
+    assert named == 'viscous and Coulomb friction, a curve, load, presliding over 0.01'
+
+
 def test_a_straight_line_passes_a_filter_unchanged_to_its_ends():
     line = np.linspace(-1.0, 3.0, 400)[:, None]
     np.testing.assert_allclose(low_passed(line, 5.0, 100.0), line, atol=1e-4)

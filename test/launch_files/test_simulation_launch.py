@@ -18,8 +18,17 @@ from std_msgs.msg import String
 
 from robodyn_ros import RobotModel, gravity_torque
 
-STANFORD = ROOT / 'urdf' / 'stanford.urdf'
-POSITION = [0.2, 1.2, 0.3, 0.1, 0.8, 0.4]
+URDF = ROOT / 'urdf'
+# A chain, and two arms on a torso: file, base, tips, position.
+ROBOTS = {
+    'false': ('stanford.urdf', 'base', ('hand',), [0.2, 1.2, 0.3, 0.1, 0.8, 0.4]),
+    'true': (
+        'two_arms_on_a_torso.urdf.xacro',
+        'base_link',
+        ('left_hand', 'right_hand'),
+        [0.2, 0.3, 0.8, 0.6, -0.4, -0.8, -0.6],
+    ),
+}
 HOLD_TIME = 1.0  # simulated [s]
 
 
@@ -27,19 +36,20 @@ HOLD_TIME = 1.0  # simulated [s]
 @pytest.mark.ros
 @launch_testing.parametrize('lockstep', ['true', 'false'])
 def generate_test_description(lockstep):
+    file, base, tips, position = robot = ROBOTS[lockstep]
     return launched(
         'simulation',
         lockstep=lockstep,
         use_sim_time='true',
         time_step='0.004',
-        description_file=str(STANFORD),
-        base_link='base',
-        tip_link='hand',
-        initial_position=str(POSITION),
+        description_file=str(URDF / file),
+        base_link=base,
+        tip_links=' '.join(tips),
+        initial_position=str(position),
         joint_states_topic='measured',
         robot_description_topic='description',
         torques_topic='~/named_torques',
-    ), {}
+    ), {'robot': robot}
 
 
 class TestSimulation(unittest.TestCase):
@@ -49,12 +59,13 @@ class TestSimulation(unittest.TestCase):
     def tearDown(self):
         self.listener.close()
 
-    def test_arm_leaves_its_brakes_and_stays_where_it_is(self):
+    def test_arm_leaves_its_brakes_and_stays_where_it_is(self, robot):
+        file, base, tips, position = robot
         states = self.listener.heard(JointState, '/measured')
         torques = self.listener.heard(JointState, '/dynamics_node/named_torques')
         self.listener.until(lambda: states and len(torques) > HOLD_TIME / 0.004)
-        np.testing.assert_allclose(states[-1].position, POSITION, atol=5e-3)
-        model = RobotModel.from_urdf(STANFORD, base_link='base', tip_link='hand')
+        np.testing.assert_allclose(states[-1].position, position, atol=5e-3)
+        model = RobotModel.from_urdf(URDF / file, base_link=base, tip_link=tips)
         expected = gravity_torque(model, states[-1].position)
         np.testing.assert_allclose(torques[-1].effort, expected, atol=1.0)
 
@@ -63,12 +74,12 @@ class TestSimulation(unittest.TestCase):
         self.listener.until(lambda: len(clock) > 10)
         self.assertGreater(clock[-1].clock.nanosec + 10**9 * clock[-1].clock.sec, 0)
 
-    def test_robot_description_is_told(self):
+    def test_robot_description_is_told(self, robot):
         told = []
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.listener.node.create_subscription(String, '/description', told.append, latched)
         self.listener.until(lambda: told)
-        self.assertIn('<robot name="stanford">', told[0].data)
+        self.assertIn(f'name="{robot[0].partition(".")[0]}"', told[0].data)
 
 
 @launch_testing.post_shutdown_test()

@@ -95,8 +95,8 @@ ATTRIBUTES = {
     ' link_frames load_friction n name parents'
     ' position_limits possible_payload possible_positions rotor_inertia'
     ' rotor_matrix tip_link tip_links velocity_limits viscous_friction',
-    'TimedMotion': 'acceleration binding duration effort joint_names position progress rms_effort'
-    ' slowed smoothing_cost time velocity waypoints',
+    'TimedMotion': 'acceleration active_limits duration effort joint_names position progress'
+    ' rms_effort slowed smoothing_cost time velocity waypoints',
 }
 
 

@@ -245,9 +245,10 @@ def test_commands_that_are_published_elsewhere_are_named_with_the_remapping(rig)
     rig.until(lambda: f'-r commands:={topic} takes it' in rig.log)
 
 
-def test_wrench_at_the_tip_acts_from_its_stamp_on(rig):
+@pytest.mark.parametrize('tips', [[''], ['link2', 'link1']], ids=['chain', 'first tip'])
+def test_wrench_at_the_tip_acts_from_its_stamp_on(rig, tips):
     wrenches = rig.node.create_publisher(WrenchStamped, 'tip_wrench', 10)
-    rig.start(urdf_file=str(rig.urdf), lockstep=True, time_step=0.01)
+    rig.start(urdf_file=str(rig.urdf), lockstep=True, time_step=0.01, tip_links=tips)
     rig.until_heard(rig.torques)
     rig.until_heard(wrenches)
     rig.until(lambda: rig.states)

@@ -310,11 +310,3 @@ def torque_at_rest(panda_urdf):
     """Return the torque that holds the arm at POSITION."""
     model = RobotModel.from_urdf(panda_urdf, base_link='panda_link0', tip_link='panda_link8')
     return gravity_torque(model, POSITION)
-
-
-def wait_for(condition, patience=30.0):
-    """Wait without taking in messages."""
-    deadline = time.monotonic() + patience
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)

@@ -59,7 +59,7 @@ WAYS = {
     'chained': ('inverse_dynamics_controller', 'joint_trajectory_controller/joint_trajectory'),
 }
 DIRECTLY = 'joint_trajectory_controller/joint_trajectory'
-DOCS_GOAL = np.array([0.5, 0.5, -0.5, 0.5, 0.5, 0.0])  # of docs/gazebo.md, in 3 s
+DOCS_GOAL = np.array([0.5, 0.5, -0.5, 0.5, 0.5, 0.0])  # of docs/simulators.md, in 3 s
 
 
 def missing(way: str, simulator: str = 'gazebo') -> list[str]:
@@ -327,10 +327,6 @@ class GazeboRig:
             if time.monotonic() > deadline or any(p.poll() is not None for p in self._processes):
                 raise RuntimeError(f'waited in vain\n{self.log}')
             time.sleep(PERIOD)
-
-    def until_logged(self, words: str, count: int = 1) -> None:
-        """Wait until a text stands in the log."""
-        self.until(lambda: self.log.count(words) >= count)
 
     def simulate(self, duration: float) -> tuple[float, float]:
         """Wait while the simulation goes on for a time [s]; return its begin and its end."""

@@ -110,15 +110,6 @@ class PushedArm:
         """Return a vector of the base link's axes in the tip link's."""
         return forward_kinematics(self.model, self.simulation.position)[:3, :3].T @ vector
 
-    def kinetic_energy(self):
-        """Return it [J], of MuJoCo's own mass matrix."""
-        import mujoco
-
-        data, model = self.simulation._data, self.simulation._model
-        mass = np.zeros((model.nv, model.nv))
-        mujoco.mj_fullM(model, mass, data.qM)
-        return 0.5 * data.qvel @ mass @ data.qvel
-
 
 def random_force(random, size):
     """Return a force of a size [N] in a random direction, without a moment, (6,)."""

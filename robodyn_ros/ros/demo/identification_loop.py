@@ -175,7 +175,7 @@ def run_identification_loop(arm: Arm, output: Path, *, seed: int = 1) -> dict[st
         limits = effort_limits(model, _STRONGER * needed + 1.0)
         rig = _Rig(
             arm,
-            Arm(true_urdf, arm.base_link, arm.tip_link),
+            Arm(true_urdf, arm.base_link, arm.tip_links),
             true.rotor_inertia.tolist(),
             {**_TRACKING, **_gains(model), **limits},
             output,

@@ -57,7 +57,7 @@ def run_pushed(
         A node ended, or time did not go on.
     """
     logs = Path(tempfile.mkdtemp(prefix='robodyn_simulated_'))
-    robot = {name: parameters[name] for name in ('urdf_file', 'base_link', 'tip_link')}
+    robot = {name: parameters[name] for name in ('urdf_file', 'base_link', 'tip_links')}
     with Run('pushed', logs, namespace=NAMESPACE) as run:
         hand = run.observe(_Hand, TIME_STEP)
         run.start_arm({**robot, 'hold': False, 'real_time': True}, parameters, bent_posture(model))

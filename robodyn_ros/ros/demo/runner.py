@@ -30,6 +30,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 from std_srvs.srv import Trigger
 
+from robodyn_ros.control.settings import chain_ends
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions.point_to_point import known_effort_limits
 from robodyn_ros.ros.demo.node_process import DemoFailed, NodeProcess
@@ -48,26 +49,25 @@ _REMAPPINGS = {'/clock': 'clock', '/diagnostics': 'diagnostics'}
 
 @dataclass(frozen=True)
 class Arm:
-    """A robot's URDF and the chain in it; empty: found in the URDF."""
+    """A robot's URDF and the chain in it, of several tips the tree; empty: found in the URDF."""
 
     urdf: Path
     base_link: str = ''
-    tip_link: str = ''
+    tip_links: tuple[str, ...] = ()
 
     @property
     def model(self) -> RobotModel:
         """The model of the arm."""
-        return RobotModel.from_urdf(
-            self.urdf, base_link=self.base_link or None, tip_link=self.tip_link or None
-        )
+        ends = chain_ends(self.base_link, '', self.tip_links)
+        return RobotModel.from_urdf(self.urdf, **ends)
 
     @property
-    def parameters(self) -> dict[str, str]:
+    def parameters(self) -> dict[str, Any]:
         """What all nodes are told."""
         return {
             'urdf_file': str(self.urdf.resolve()),
             'base_link': self.base_link,
-            'tip_link': self.tip_link,
+            'tip_links': list(self.tip_links) or [''],  # an empty list has no type
         }
 
 
@@ -93,7 +93,7 @@ def panda() -> Arm:
             'The Panda of the demonstration is in example-robot-data: pip install '
             'example-robot-data, or name another arm with --urdf.'
         )
-    return Arm(Path(str(found[0].locate())), tip_link='panda_link8')
+    return Arm(Path(str(found[0].locate())), tip_links=('panda_link8',))
 
 
 def effort_limits(model: RobotModel, otherwise: FloatArray) -> dict[str, list[float]]:

@@ -28,6 +28,10 @@ from robodyn_ros.ros.demo.tracking import (
     tables,
 )
 
+TWO_ARMS = (
+    *('--urdf', Path(__file__).parents[3] / 'urdf' / 'two_arms_on_a_torso.urdf.xacro'),
+    *('--tip', 'left_hand', '--tip', 'right_hand'),
+)
 LIFT = (
     '<robot name="lift"><link name="base"/><link name="carriage"><inertial><mass value="2"/>'
     '<inertia ixx="0.1" iyy="0.1" izz="0.1" ixy="0" ixz="0" iyz="0"/></inertial></link>'
@@ -277,12 +281,14 @@ def test_demo_that_cannot_go_on_says_why_and_leaves_nothing_behind(tmp_path):
 
 @pytest.mark.ros
 @pytest.mark.slow
-def test_demo_of_the_panda_meets_its_targets(tmp_path):
-    result = robodyn_demo('--output', tmp_path)
+@pytest.mark.parametrize('robot', [(), TWO_ARMS], ids=['panda', 'two_arms_on_a_torso'])
+def test_demo_meets_its_targets(robot, tmp_path):
+    result = robodyn_demo(*robot, '--output', tmp_path)
     assert result.returncode == 0, result.stdout + result.stderr
     numbers = json.loads((tmp_path / 'summary.json').read_text())
     best = numbers['tracking_rms_computed_torque_rad']
     assert numbers['hold_time_s'] == pytest.approx(10, abs=2e-3)
-    assert numbers['hold_drift_rad'] < 2e-3
+    assert numbers['hold_drift_rad'] < 1e-3
+    assert best < 2e-4
     assert numbers['tracking_rms_pd_gravity_rad'] > 5 * best
     assert numbers['tracking_rms_pd_rad'] > 50 * best

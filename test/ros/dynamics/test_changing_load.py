@@ -105,39 +105,6 @@ def holding_torque(urdf, gravity=(0.0, 0.0, -9.81)):
     return PinocchioArm.of(urdf, model).torque(np.array(POSITION), np.zeros(7), np.zeros(7))
 
 
-def largest_steps(messages):
-    """Return the largest change of each torque from one command to the next, shape (n,)."""
-    return np.abs(np.diff([message.data for message in messages], axis=0)).max(axis=0)
-
-
-def test_torque_goes_to_that_of_the_new_payload_no_faster_than_its_limit(rig, robot, heavy_urdf):
-    limit = 100.0
-    bare, heavy = holding_torque(robot['urdf_file']), holding_torque(heavy_urdf)
-    assert np.abs(heavy - bare).max() > 2 * limit * LONGEST_STEP
-    change(rig, torque_rate_limit=[limit])
-    hold_until(rig, bare)
-    before = len(rig.commands)
-    tell(rig, HEAVY)
-    hold_until(rig, heavy)
-    tell(rig, Payload())
-    hold_until(rig, bare)
-    steps = largest_steps(rig.commands[before - 1 :])
-    assert (steps <= limit * LONGEST_STEP * (1 + 1e-9)).all()
-    assert any(any(state.rate_limited) for state in rig.states)
-
-
-def test_payload_that_the_arm_cannot_carry_here_is_refused(rig, robot):
-    bare = holding_torque(robot['urdf_file'])
-    hold_until(rig, bare)
-    request = SetPayload.Request(payload=Payload(mass=50.0))
-    answer = rig.call(SetPayload, 'set_payload', request, hold(rig))
-    assert not answer.success
-    assert 'gravity torque of joint' in answer.message
-    assert 'effort limit, 87' in answer.message
-    rig.spin(0.1)
-    hold_until(rig, bare)
-
-
 def test_next_command_after_the_answer_knows_the_payload(rig, robot, heavy_urdf):
     bare, heavy = holding_torque(robot['urdf_file']), holding_torque(heavy_urdf)
     change(rig, ramp_time=0.0, torque_rate_limit=[1e6])
@@ -149,28 +116,6 @@ def test_next_command_after_the_answer_knows_the_payload(rig, robot, heavy_urdf)
     assert np.array(rig.commands[before].data) == pytest.approx(heavy, abs=1e-9)
 
 
-def test_without_a_rate_limit_a_new_payload_is_a_ramp(rig, robot, heavy_urdf):
-    bare, heavy = holding_torque(robot['urdf_file']), holding_torque(heavy_urdf)
-    change(rig, ramp_time=0.5, torque_rate_limit=[0.0])
-    hold_until(rig, bare)
-    before = len(rig.commands)
-    tell(rig, HEAVY)
-    hold_until(rig, heavy)
-    fraction = (np.array([c.data for c in rig.commands[before:]]) - bare) @ (heavy - bare)
-    fraction /= (heavy - bare) @ (heavy - bare)
-    assert ((fraction > 0.05) & (fraction < 0.95)).sum() > 3
-
-
-def test_payload_on_a_link_half_way_is_in_the_torque(rig, robot, tmp_path):
-    text = carrying(Path(robot['urdf_file']).read_text(encoding='utf-8'), 'panda_link4', 2.5)
-    path = tmp_path / 'carrying.urdf'
-    path.write_text(text, encoding='utf-8')
-    tell(rig, Payload(link='panda_link4', mass=2.5))
-    hold_until(rig, holding_torque(path))
-    tell(rig, Payload(link='panda_link4'))
-    hold_until(rig, holding_torque(robot['urdf_file']))
-
-
 @pytest.mark.longer
 def test_change_of_mode_keeps_the_payload(rig, heavy_urdf):
     tell(rig, HEAVY)
@@ -179,18 +124,6 @@ def test_change_of_mode_keeps_the_payload(rig, heavy_urdf):
     hold_until(rig, holding_torque(heavy_urdf))
     answer = rig.call(GetPayload, 'get_payload', GetPayload.Request(), hold(rig))
     assert answer.payloads[0].mass == 1.8
-
-
-def test_parts_of_the_torque_sum_to_the_total_with_the_trajectory_s_own_effort(rig):
-    change(rig, mode='computed_torque', ramp_time=0.0, torque_rate_limit=[1e6])
-    rig.bring_up(POSITION)
-    effort = [1.0, -2.0, 3.0, -4.0, 0.5, -0.6, 0.7]
-    rig.follow([np.array(POSITION) + 0.1], [0.5], effort=effort)
-    rig.stream(POSITION, lambda: rig.states and np.allclose(rig.states[-1].effort, effort))
-    state = rig.states[-1]
-    assert not any(state.effort_limited) and not any(state.rate_limited)
-    total = np.sum([getattr(state, part) for part in PARTS], axis=0)
-    assert np.array(state.total) == pytest.approx(total, abs=1e-9)
 
 
 def test_gravity_told_while_active_is_in_the_next_torques(rig, robot):

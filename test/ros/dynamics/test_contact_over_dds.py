@@ -12,18 +12,13 @@ pytest.importorskip('mujoco')
 from contact_rig import (
     POSITION,
     ContactRig,
-    SwayingRig,
-    thresholds_of_free_motion,
-    urdf_with_friction,
 )
 from lockstep_rig import seconds
 from node_in_process import NodeInProcess
 from node_rig import ARM
-from pushed_arm import ARMS
-from robots import public_urdf
 from sensor_msgs.msg import JointState
 
-from robodyn_ros import RobotModel, forward_kinematics, jacobian
+from robodyn_ros import forward_kinematics, jacobian
 
 pytestmark = pytest.mark.ros
 
@@ -42,9 +37,10 @@ def rig(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_torques_and_the_wrench_of_a_force_are_published(rig, robot, model):
+@pytest.mark.parametrize('observed', ['commanded', 'measured'])
+def test_the_torques_and_the_wrench_of_a_force_are_published(rig, robot, model, observed):
     rig.listen()
-    rig.hold(robot)
+    rig.hold(robot, observed_effort=observed)
     begin = rig.pushed(FORCE, 'panda_link0')
     rig.run_until(begin + 1.0)
     for kept in (rig.external, rig.wrenches):  # each topic arrives at its own pace
@@ -88,106 +84,6 @@ def test_a_contact_stops_the_arm_and_is_told_once(rig, robot):
     rig.until(lambda: rig.report.get('last_fault', '').startswith('contact'))
     assert rig.report['contacts'] == '1'
     rig.until(lambda: 'contact: ' in rig.log)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('name', sorted(ARMS))
-def test_stepped_forces_at_rest_and_in_motion_are_known_after_a_tenth_of_a_second(rig, name):
-    file, base, tip, position = ARMS[name]
-    robot = {'urdf_file': public_urdf(file), 'base_link': base, 'tip_link': tip}
-    rig.model = RobotModel.from_urdf(robot['urdf_file'], base_link=base, tip_link=tip)
-    names = rig.model.joint_names
-    rig.listen()
-    # Stiff, that it stays where the force is known, whatever pulls.
-    rig.hold(robot, position, names, kp=[6400.0], kd=[160.0], max_following_error=0.0)
-    goal = np.add(position, [0.8, 0.4, -0.3, 0.3, 0.2, 0.4, 0.0][: len(names)])
-    before = np.zeros(3)
-    for force in ([0, 0, 5], [20, 0, 0], 'go', [0, -50, 0], [10, 5, -10], [0, 0, 0]):
-        if isinstance(force, str):
-            rig.follow([goal], [4.0], names)
-            continue
-        begin, step = rig.pushed(force, base), np.linalg.norm(np.subtract(force, before))
-        rig.run_until(begin + 1.0)
-        times, found = rig.forces(begin)
-        onset = times[np.argmax(np.linalg.norm(found - before, axis=1) > 0.1 * step)]
-        assert begin < onset < begin + 0.1
-        error = np.linalg.norm(found[times > onset + 0.1] - force, axis=1)
-        assert error.max() <= max(0.1 * np.linalg.norm(force), 0.1 * step, 2.0)
-        before = np.array(force, dtype=float)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(('name', 'observed'), [('panda', 'commanded'), ('ur5', 'measured')])
-def test_with_noise_and_friction_forces_are_known_in_motion_and_at_rest_but_for_stiction(
-    rig, name, observed, tmp_path
-):
-    _, base, tip, position = ARMS[name]
-    robot = {
-        'urdf_file': urdf_with_friction(name, tmp_path / 'arm.urdf'),
-        'base_link': base,
-        'tip_link': tip,
-    }
-    rig.model = model = RobotModel.from_urdf(robot['urdf_file'], base_link=base, tip_link=tip)
-    noise = {
-        'position_resolution': 1e-5,
-        'velocity_noise': 1e-3,
-        'effort_noise': 0.003 * model.effort_limits,
-    }
-    stiff = {'kp': [400.0], 'kd': [40.0], 'max_following_error': 0.0}
-    rig.listen()
-    rig.hold(robot, position, model.joint_names, noise, observed_effort=observed, **stiff)
-
-    force = np.array([10.0, -25.0, 15.0])
-    rig.run_until(rig.pushed(force, base) + 1.0)
-    expected = jacobian(model, rig.states[-1].position)[:3].T @ force
-    # What stiction may hide, and a deviation of 1 % of the limits three times over.
-    hidden = 1.1 * model.coulomb_friction + 0.03 * model.effort_limits
-    for each in rig.states[-100:]:
-        error = np.abs(each.external_torque - expected)
-        assert (error <= hidden + 0.1 * np.abs(expected)).all()
-
-    rig.run_until(rig.pushed([0.0, 0.0, 0.0], base) + 0.5)
-    goal = np.add(position, [0.9, 0.6, -0.6, 0.6, 0.6, 0.6, 0.6][: model.n])
-    rig.run_until(rig.follow([goal], [6.0], model.joint_names) + 1.0)
-    good, before = [], np.zeros(3)
-    for force in ([20.0, 0.0, 0.0], [0.0, -50.0, 0.0], [10.0, 5.0, -10.0]):
-        begin, step = rig.pushed(force, base), np.linalg.norm(np.subtract(force, before))
-        rig.run_until(begin + 1.0)
-        times, found = rig.forces(begin)
-        onset = times[np.argmax(np.linalg.norm(found - before, axis=1) > 0.2 * step)]
-        assert begin < onset < begin + 0.1
-        error = np.linalg.norm(found[times > onset + 0.1] - force, axis=1)
-        good += list(error <= max(0.1 * np.linalg.norm(force), 2.0))
-        before = np.array(force)
-    assert np.mean(good) >= 0.9
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize('name', sorted(ARMS))
-def test_pushes_of_15_newtons_in_motion_are_told_of_and_free_motion_raises_no_alarm(
-    name, tmp_path
-):
-    # benchmarks/contact_over_dds.py makes a hundred, and ten minutes.
-    thresholds = thresholds_of_free_motion(name, tmp_path)
-    rig = SwayingRig(tmp_path / 'node.log')
-    try:
-        rig.begin(name, tmp_path, 0, **thresholds)
-        delays = rig.delays(10, 15.0, 0.3, 0.35)
-        found = [delay for delay in delays if delay is not None]
-        assert len(found) >= 9
-        assert np.median(found) < 0.08
-        assert rig.alarms(20.0) == 0
-    finally:
-        rig.close()
-
-
-@pytest.mark.slow
-def test_float_lets_the_arm_go(rig, robot):
-    rig.hold(robot, on_contact='float', **THRESHOLDS)
-    rig.pushed([0.0, -60.0, 0.0])
-    rig.until(lambda: rig.states[-1].in_contact)
-    rig.until(lambda: len(rig.states[-1].reference_position) == 0)
-    rig.pushed([0.0, 0.0, 0.0])
 
 
 @pytest.fixture

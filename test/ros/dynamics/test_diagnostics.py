@@ -12,12 +12,10 @@ pytest.importorskip('rclpy', reason='needs ROS 2')
 from control_arm import NAMES, enabled
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.logging import get_logger
-from rclpy.qos import DurabilityPolicy
 
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.ros.child_process import priority_of
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle, CycleCounts
-from robodyn_ros.ros.dynamics.description_topic import late_description
 from robodyn_ros.ros.dynamics.diagnostics import model_status, process_status, torque_status
 from robodyn_ros.ros.trajectory_message import Rejections
 
@@ -99,12 +97,6 @@ def test_a_fault_from_before_a_change_of_the_mode_is_a_warning(cycle, monkeypatc
     assert cycle.verdict() == (ERROR, 'it was too fast')
 
 
-def test_simulated_time_without_a_clock_is_a_warning(cycle, monkeypatch):
-    monkeypatch.setattr(type(cycle.arm.buffer.elapsed), 'simulated', 0.0)
-    level, words = cycle.verdict()
-    assert level == WARN and '/clock has not come' in words
-
-
 def test_a_rejection_without_a_stamp_has_none():
     rejections = Rejections()
     assert rejections.facts == {'last_rejection': '', 'last_rejection_stamp': ''}
@@ -112,22 +104,6 @@ def test_a_rejection_without_a_stamp_has_none():
     assert rejections.facts == {'last_rejection': 'no', 'last_rejection_stamp': ''}
     rejections.note(ValueError('no'), 12.0)
     assert rejections.facts['last_rejection_stamp'] == '12.000000000'
-
-
-def test_a_description_that_is_published_volatile_is_named():
-    def end(name, durability):
-        qos = SimpleNamespace(durability=durability)
-        return SimpleNamespace(node_namespace='/', node_name=name, qos_profile=qos)
-
-    ends = [end('old', DurabilityPolicy.VOLATILE), end('good', DurabilityPolicy.TRANSIENT_LOCAL)]
-    node = SimpleNamespace(
-        resolve_topic_name=lambda name: f'/{name}',
-        get_publishers_info_by_topic=lambda topic: ends,
-        get_fully_qualified_name=lambda: '/dynamics_node',
-    )
-    assert '/old publishes /robot_description with durability volatile' in late_description(node)
-    del ends[0]
-    assert late_description(node) == ''
 
 
 @pytest.mark.parametrize('is_configured', [True, False])
@@ -143,12 +119,6 @@ def test_node_that_waits_for_its_robot_is_a_warning_unless_it_was_refused():
         status = torque_status('node', 'unconfigured', refusal, None, 0.0, awaited='a robot')
         assert status.level == level
         assert status.message == f'unconfigured, commanding nothing: {words}'
-
-
-def test_node_that_is_left_to_others_is_a_warning_until_it_was_active():
-    status = torque_status('node', 'inactive', '', Cycle(), 0.0, awaited='activate')
-    assert status.level == WARN
-    assert status.message == 'inactive, commanding nothing: waiting for activate'
 
 
 def test_notes_are_a_warning_that_hides_nothing_worse(cycle):
@@ -196,11 +166,6 @@ def test_springs_that_wait_for_energy_are_a_warning(cycle, monkeypatch):
     )
 
 
-def test_nobody_who_subscribes_is_a_warning(cycle):
-    cycle.subscribers = 0
-    assert cycle.verdict() == (WARN, cycle.no_subscriber)
-
-
 def test_many_refused_states_are_a_warning_until_they_are_few(cycle):
     cycle.arm.break_model(True)
     cycle.run(0.02, Q)
@@ -234,35 +199,10 @@ def test_soft_joint_limit_that_acts_is_a_warning(cycle):
     assert cycle.verdict() == (WARN, 'beyond a position limit: shoulder')
 
 
-def test_positions_in_degrees_are_refused():
-    cycle = Cycle()
-    cycle.run(0.1, [57.3, 0.2])
-    words = 'shoulder is at 57.3 rad (limits -2 to 2): in degrees?'
-    assert cycle.verdict() == (ERROR, f'commanding nothing: {words}')
-    assert cycle.counts.cycles == 0
-    cycle.run(0.1, Q)
-    assert cycle.verdict() == (OK, 'compensating gravity')
-    for _ in range(200):
-        cycle.arm.now += 0.001
-        cycle.arm.receive([57.3, 0.2])
-        cycle.arm.pipeline.watchdog(cycle.arm.now)
-    assert cycle.verdict() == (ERROR, f'no fresh state of shoulder, elbow ({words}): hold_gravity')
-
-
 def test_continuous_joint_may_have_turned_often():
     cycle = Cycle()
     cycle.run(0.1, [0.1, 57.3])
     assert cycle.verdict()[0] == OK
-
-
-def test_joint_states_of_another_robot_are_named():
-    cycle = Cycle()
-    assert cycle.verdict() == (STALE, cycle.no_joint_state)
-    cycle.arm.receive([0.1, 0.2], names=['left_joint1', 'left_joint2'])
-    assert cycle.verdict() == (
-        ERROR,
-        'commanding nothing: joint states name left_joint1, left_joint2; none is on the chain',
-    )
 
 
 def test_position_that_is_not_finite_is_named_before_the_first_command_and_after():
@@ -321,15 +261,6 @@ def test_gravity_compensation_at_slow_states_is_a_warning():
     assert level == WARN and message.startswith(words)
     cycle.run(1.0, Q)
     assert cycle.verdict()[0] == OK
-
-
-def test_terms_without_gravity_do_not_claim_to_compensate_it():
-    cycle = Cycle()
-    cycle.arm = enabled('computed_torque', terms_gravity=False)
-    cycle.stack.pipeline, cycle.stack.joint_states = cycle.arm.pipeline, cycle.arm.buffer
-    cycle.run(0.1, Q)
-    level, message = cycle.verdict()
-    assert level == OK and 'terms.gravity is false' in message
 
 
 @pytest.mark.parametrize(

@@ -11,16 +11,13 @@ pytest.importorskip('mujoco')
 
 from contact_rig import POSITION, ContactRig
 from geometry_msgs.msg import PoseStamped, Transform, WrenchStamped
-from lockstep_rig import TIME_STEP, seconds
+from lockstep_rig import seconds
 from node_in_process import NodeInProcess
 from node_rig import UNHURRIED
 from scipy.spatial.transform import Rotation
-from soft_arm import Named, SoftArm, slow_push
-from soft_node import SoftNode
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
 
 from robodyn_ros import forward_kinematics
-from robodyn_ros.control.law import MODES
 from robodyn_ros.ros.command_conflicts import WATCHDOG_LABEL
 
 pytestmark = pytest.mark.ros
@@ -108,40 +105,6 @@ def tip(model, state):
 
 
 @pytest.mark.slow
-def test_a_pushed_arm_yields_by_force_over_stiffness_and_comes_back(rig, robot, model):
-    float_softly(rig, robot)
-    begin = tip(model, rig.states[-1])[:3, 3]
-    for force in ([20.0, 0.0, 0.0], [0.0, -20.0, 0.0], [0.0, 0.0, 20.0]):
-        rig.pushed(force)
-        rig.run_until(rig.time + 2.5)
-        moved = tip(model, rig.states[-1])[:3, 3] - begin
-        np.testing.assert_allclose(moved, np.array(force) / 400.0, atol=0.05 * 0.05)
-    rig.pushed([0.0, 0.0, 0.0])
-    rig.run_until(rig.time + 3.0)
-    assert np.linalg.norm(tip(model, rig.states[-1])[:3, 3] - begin) < 5e-4
-
-
-@pytest.mark.slow
-def test_with_friction_noise_and_a_wrong_model_springs_are_those_commanded(tmp_path):
-    stiffness = np.array([500.0] * 3 + [30.0] * 3)
-    arm = SoftArm(
-        Named('ur10_robot.urdf', 'base_link', 'tool0'),
-        250.0,
-        mode='cartesian_impedance',
-        impedance_tip_stiffness=stiffness,
-    )
-    springs = {'impedance__tip_stiffness': stiffness.tolist(), 'friction_compensation': 0.8}
-    node = SoftNode(arm, tmp_path, **springs)
-    try:
-        node.run(1.0)
-        for axis, push in ((2, 20.0), (4, 5.0)):
-            found = slow_push(node, axis, push)
-            assert found.stiffness == pytest.approx(stiffness[axis], rel=0.05)
-    finally:
-        node.close()
-
-
-@pytest.mark.slow
 def test_a_target_pose_is_reached_no_faster_than_tip_speed(rig, robot, model):
     float_softly(rig, robot, impedance__tip_speed=0.1)
     rig.targets.listen()
@@ -185,64 +148,6 @@ def test_a_trajectory_of_poses_is_followed_relative_to_the_tip(rig, robot, model
     assert along[:, 0].min() > -2e-3  # first along y alone, then along x
     assert np.abs(along[:, 2]).max() < 3e-3
     assert along[np.searchsorted(along[:, 0], 0.005), 1] > 0.035
-
-
-@pytest.mark.slow
-def test_stiffness_changes_live_without_a_jump_of_the_torque(rig, robot, model):
-    float_softly(rig, robot, torque_rate_limit=[RATE])
-    begin = tip(model, rig.states[-1])[:3, 3]
-    rig.pushed([20.0, 0.0, 0.0])
-    rig.run_until(rig.time + 2.0)
-    told = len(rig.states)
-    assert rig.set_parameter('impedance.tip_stiffness', [800.0] * 3 + [30.0] * 3).successful
-    rig.run_until(rig.time + 3.0)
-    moved = tip(model, rig.states[-1])[:3, 3] - begin
-    np.testing.assert_allclose(moved, [0.025, 0.0, 0.0], atol=0.05 * 0.025 + 1e-3)
-    del rig.states[:told]
-    assert np.abs(rig.torque_steps()).max() < RATE * TIME_STEP + 1e-9
-    rig.until(lambda: rig.report.get('stiffness', '').startswith('tip 800 800 800 N/m'))
-
-
-@pytest.mark.slow
-def test_modes_change_among_all_while_the_arm_moves(rig, robot):
-    float_softly(rig, robot, torque_rate_limit=[RATE])
-    goal = np.add(POSITION, [0.4, 0.2, 0.0, 0.2, 0.0, 0.0, 0.0])
-    # Round a circle of them in steps of one, two, ... : as many modes as a prime number.
-    n = len(MODES)
-    order = [MODES[step * k % n] for step in range(1, n) for k in range(n)] + [MODES[0]]
-    assert len(set(zip(order, order[1:]))) == n * (n - 1)
-    assert rig.set_parameter('mode', order[0]).successful
-    rig.run_until(rig.time + 0.5)
-    for count, other in enumerate(order[1:]):
-        rig.follow([goal if count % 2 == 0 else POSITION], [1.0])
-        rig.run_until(rig.time + 0.4)
-        assert rig.set_parameter('mode', other).successful
-        rig.run_until(rig.time + 0.5)
-    assert rig.set_parameter('mode', 'joint_impedance').successful
-    rig.run_until(rig.time + 1.5)
-    assert np.abs(rig.states[-1].velocity).max() < 0.02
-    assert max(np.abs(s.velocity).max() for s in rig.states) > 0.2
-    assert np.abs(rig.torque_steps()).max() < RATE * TIME_STEP + 1e-9
-    assert max(np.abs(s.velocity).max() for s in rig.states) < 2.0
-
-
-@pytest.mark.slow
-def test_a_contact_ends_the_motion_of_a_target_and_the_arm_still_yields(rig, robot, model):
-    rig.listen()
-    thresholds = {f'contact_threshold_{how}': [3.0] for how in ('moving', 'standing')}
-    float_softly(rig, robot, on_contact='stop', **thresholds)
-    begin = tip(model, rig.states[-1])[:3, 3]
-    rig.targets.aim([0.0, 0.0, 0.3], frame='panda_link8')
-    rig.run_until(rig.time + 0.5)
-    rig.pushed([0.0, 25.0, 0.0])
-    rig.until(lambda: rig.contacts)
-    rig.run_until(rig.time + 2.0)
-    yields = tip(model, rig.states[-1])[:3, 3] - begin
-    assert yields[1] > 0.04  # 25 N at 400 N/m
-    assert np.linalg.norm(yields) < 0.2
-    rig.targets.aim([0.0, 0.0, 0.1], frame='panda_link8')
-    rig.until(lambda: 'target_pose refused: ' in rig.log and 'after contact' in rig.log)
-    rig.pushed([0.0, 0.0, 0.0])
 
 
 # --- without a simulator -------------------------------------------------------------------------
@@ -293,19 +198,6 @@ def test_bad_targets_are_refused_by_name(standing):
     targets.aim([0.3, 0, 0.5])
     standing.stream(POSITION, lambda: refused(standing) > 8)
     assert 'set parameter mode to cartesian_impedance' in tip_topics.last_refusal
-
-
-@pytest.mark.longer
-def test_states_that_stop_end_a_target_and_gravity_is_held(standing):
-    pipeline = standing.dynamics_node._cycle.stack.pipeline
-    standing.targets.follow([5.0], [[0.0, 0.0, 0.1]], [[0, 0, 0, 1.0]], 'panda_link8')
-    standing.stream(POSITION, lambda: pipeline.is_following_poses)
-    assert standing.set_parameter('state_timeout', 0.1).successful
-    standing.until(lambda: pipeline.is_stale)
-    assert pipeline.fallback == 'hold_gravity'
-    assert standing.set_parameter('state_timeout', UNHURRIED).successful
-    standing.stream(POSITION, lambda: pipeline.tip_reference is not None)
-    assert not pipeline.is_following_poses
 
 
 @pytest.mark.longer

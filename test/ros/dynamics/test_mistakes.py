@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """
-Mistakes that users make with the node, and what it says; docs/mistakes.md lists them.
+Mistakes that users make with the node, and what it says; docs/troubleshooting.md lists them.
 
 Each test is marked with what is done, what the log (or the answer) says, and what diagnostics say,
 and holds the node to these very words. '…' in them stands for anything; an empty log for no
@@ -605,6 +605,7 @@ def test_joint_states_of_another_namespace_are_named_with_the_remapping(alone, r
 def test_joint_states_that_cannot_be_commanded_on_are_named(rig, robot, names, position):
     rig.start(**robot)
     rig.stream_until_told(position, names=names)
+    assert not rig.commands
 
 
 @pytest.mark.longer

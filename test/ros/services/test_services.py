@@ -307,33 +307,6 @@ def test_terms_without_a_position_are_those_of_the_measured_state(arm):
 
 
 @pytest.mark.longer
-def test_measured_state_of_long_ago_is_refused_as_such(arm):
-    names = arm.model.joint_names
-    arm.rig.until(
-        lambda: arm.ask(GetMassMatrix).success,
-        lambda: arm.rig.send([0.1] * len(names), None, names),
-    )
-    arm.rig.spin(1.1)
-    answer = arm.ask(GetMassMatrix)
-    assert not answer.success and 'age of the latest measured state' in answer.message
-
-
-@pytest.mark.longer
-def test_velocity_that_is_not_known_yet_is_refused(arm):
-    names = arm.model.joint_names
-    position = [0.0] * len(names)
-
-    def is_refused():
-        answer = arm.ask(GetDynamicsTerms)
-        return not answer.success and 'latest measured velocity of joint' in answer.message
-
-    # After a gap, stamped at one instant, without velocities: no ground for a difference.
-    arm.rig.spin(0.7)
-    stamp = arm.rig.node.get_clock().now().to_msg()
-    arm.rig.until(is_refused, lambda: arm.rig.send(position, [], names, stamp))
-
-
-@pytest.mark.longer
 def test_control_goes_on_when_the_service_process_dies(request, tmp_path_factory):
     for arm in started(request, tmp_path_factory, 'panda', NodeRig):
         os.kill(service_process(arm.rig.process.pid), 9)
@@ -343,15 +316,6 @@ def test_control_goes_on_when_the_service_process_dies(request, tmp_path_factory
         assert arm.rig.report['model_level'] == WARN
         assert 'restart the node' in arm.rig.report['model_message']
         assert arm.rig.end() == 0
-
-
-@pytest.mark.longer
-def test_service_process_ends_with_the_node_even_when_that_is_killed(request, tmp_path_factory):
-    for arm in started(request, tmp_path_factory, 'panda', NodeRig):
-        child = service_process(arm.rig.process.pid)
-        arm.rig.process.kill()
-        arm.rig.process.wait()
-        arm.rig.until(lambda child=child: not is_running(child))
 
 
 def service_process(parent):
@@ -364,10 +328,3 @@ def service_process(parent):
 def talks(pid):
     files = Path(f'/proc/{pid}/fd').iterdir()
     return any(os.readlink(file).startswith('socket:') for file in files)
-
-
-def is_running(pid):
-    try:
-        return Path(f'/proc/{pid}/stat').read_text().split()[2] != 'Z'
-    except OSError:
-        return False

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
-
 import numpy as np
 from fair_spinning import spin_until
 from rclpy.executors import SingleThreadedExecutor
