@@ -31,6 +31,7 @@ robodyn::Settings settings_of(const robodyn_model & arm, robodyn::Mode mode)
   settings.mode = mode;
   settings.kp.assign(n, 100.0);
   settings.kd.assign(n, 20.0);
+  settings.terms.gravity_factor.assign(n, 1.0);
   settings.friction_velocity = 0.01;
   settings.soft_limit_width = 0.05;
   settings.impedance.stiffness.assign(n, 100.0);

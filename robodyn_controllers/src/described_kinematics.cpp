@@ -71,47 +71,55 @@ std::string difference_of_kinematics(const robodyn_model & model, const std::str
 {
   urdf::Model robot;
   if (!robot.initString(urdf_text)) { return "robot_description is no URDF"; }
-  std::vector<urdf::JointConstSharedPtr> path;
-  urdf::LinkConstSharedPtr link = robot.getLink(model.tip_links[0]);
-  if (!link) { return "robot_description has no link '" + std::string(model.tip_links[0]) + "'"; }
-  while (link->name != model.base_link) {
-    if (!link->parent_joint) {
-      return "robot_description has no chain from '" + std::string(model.base_link) + "' to '" +
-             model.tip_links[0] + "'";
+  const std::vector<std::string> names(model.joint_names, model.joint_names + model.joints);
+  std::vector<bool> is_moving(names.size());
+  for (int tip = 0; tip < model.tips; ++tip) {
+    const std::string name = model.tip_links[tip];
+    std::vector<urdf::JointConstSharedPtr> path;
+    urdf::LinkConstSharedPtr link = robot.getLink(name);
+    if (!link) { return "robot_description has no link '" + name + "'"; }
+    while (link->name != model.base_link) {
+      if (!link->parent_joint) {
+        return "robot_description has no chain from '" + std::string(model.base_link) + "' to '" +
+               name + "'";
+      }
+      path.push_back(link->parent_joint);
+      link = robot.getLink(link->parent_joint->parent_link_name);
     }
-    path.push_back(link->parent_joint);
-    link = robot.getLink(link->parent_joint->parent_link_name);
-  }
-  std::reverse(path.begin(), path.end());
-  const auto n = static_cast<std::size_t>(model.joints);
-  std::size_t moving = 0;
-  for (const auto & joint : path) {
-    if (!moves(*joint)) { continue; }
-    if (moving >= n || joint->name != model.joint_names[moving]) {
-      return "joint '" + joint->name + "' of robot_description is not the model's";
-    }
-    ++moving;
-  }
-  if (moving != n) { return "robot_description has fewer joints on the chain than the model"; }
-  std::mt19937 generator(1);
-  std::uniform_real_distribution<double> uniform(-2.0, 2.0);
-  std::vector<double> q(n);
-  for (int state = 0; state < kStates; ++state) {
-    for (double & each : q) { each = uniform(generator); }
-    Pose pose{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
-    std::size_t i = 0;
+    std::reverse(path.begin(), path.end());
+    std::vector<std::size_t> joints;  // of the model, along the path
     for (const auto & joint : path) {
-      pose = product(pose, of_urdf(joint->parent_to_joint_origin_transform));
-      if (moves(*joint)) { pose = product(pose, of_motion(*joint, q[i++])); }
+      if (!moves(*joint)) { continue; }
+      const auto found = std::find(names.begin(), names.end(), joint->name);
+      if (found == names.end()) {
+        return "joint '" + joint->name + "' of robot_description is not the model's";
+      }
+      joints.push_back(static_cast<std::size_t>(found - names.begin()));
+      is_moving[joints.back()] = true;
     }
-    std::array<double, 16> expected;
-    model.forward_kinematics(0, q.data(), expected.data());
-    for (std::size_t k = 0; k < 12; ++k) {
-      if (!(std::fabs(pose[k] - expected[k]) <= kTolerance)) {
-        return "the tip of robot_description is elsewhere than the model's: it was exported from "
-               "another URDF";
+    std::mt19937 generator(1);
+    std::uniform_real_distribution<double> uniform(-2.0, 2.0);
+    std::vector<double> q(names.size());
+    for (int state = 0; state < kStates; ++state) {
+      for (double & each : q) { each = uniform(generator); }
+      Pose pose{1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 0};
+      std::size_t i = 0;
+      for (const auto & joint : path) {
+        pose = product(pose, of_urdf(joint->parent_to_joint_origin_transform));
+        if (moves(*joint)) { pose = product(pose, of_motion(*joint, q[joints[i++]])); }
+      }
+      std::array<double, 16> expected;
+      model.forward_kinematics(tip, q.data(), expected.data());
+      for (std::size_t k = 0; k < 12; ++k) {
+        if (!(std::fabs(pose[k] - expected[k]) <= kTolerance)) {
+          return "the tip of robot_description is elsewhere than the model's '" + name +
+                 "': it was exported from another URDF";
+        }
       }
     }
+  }
+  if (std::find(is_moving.begin(), is_moving.end(), false) != is_moving.end()) {
+    return "robot_description has fewer joints on the chain than the model";
   }
   return "";
 }

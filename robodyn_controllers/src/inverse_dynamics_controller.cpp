@@ -104,6 +104,7 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_configur
     params_ = own_parameters_->get_params();
     n_ = params_.joints.size();
     const auto library = std::make_shared<ModelLibrary>(params_.model_library, params_.joints);
+    library->choose_tip(tip_of(library->model(), "tip_link", params_.tip_link));
     const robodyn_model & model = library->model();
     if (params_.check_description) {
       const std::string difference = difference_of_kinematics(model, get_robot_description());
@@ -122,13 +123,13 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_configur
     state_ = state_message(params_.joints);
     links_ = moved_links(get_robot_description(), params_.joints);
     torques_.message = torques_message(params_.joints);
-    wrench_.message = wrench_message(model.tip_links[0]);
+    wrench_.message = wrench_message(tip_link(model));
     contact_.message = contact_message(params_.joints, links_);
     make_services(settings);
     if (!is_observing()) { take_commands(); }
     RCLCPP_INFO(
       get_node()->get_logger(), "model of %zu joints to '%s' by %s, kinematics %.12s", n_,
-      model.tip_links[0], model.generator, model.kinematics);
+      tip_link(model), model.generator, model.kinematics);
   } catch (const std::exception & error) {
     RCLCPP_ERROR(get_node()->get_logger(), "cannot configure: %s", error.what());
     return CallbackReturn::FAILURE;
@@ -147,6 +148,7 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_cleanup(
   set_payload_.reset();
   set_gravity_.reset();
   enable_.reset();
+  weigh_payload_.reset();
   monitor_timer_.reset();
   state_publisher_.reset();
   publisher_.reset();
@@ -202,7 +204,8 @@ void InverseDynamicsController::make_services(const Settings & settings)
       const robodyn_payload payload{
         given.mass,
         {given.center_of_mass.x, given.center_of_mass.y, given.center_of_mass.z},
-        {given.ixx, given.ixy, given.ixz, given.iyy, given.iyz, given.izz}};
+        {given.ixx, given.ixy, given.ixz, given.iyy, given.iyz, given.izz},
+        0};
       const std::string wrong = logic_.set_payload(given.link, payload);
       response->success = wrong.empty();
       response->message = wrong.empty() ? std::to_string(given.mass) + " kg are taken" : wrong;
@@ -218,6 +221,14 @@ void InverseDynamicsController::make_services(const Settings & settings)
       response->success = wrong.empty();
       response->message = wrong.empty() ? "gravity is taken" : wrong;
       response->joint_names = joints;
+    });
+  weigh_payload_ = node->create_service<std_srvs::srv::Trigger>(
+    "~/weigh_payload", [this](
+                         const std_srvs::srv::Trigger::Request::SharedPtr,
+                         std_srvs::srv::Trigger::Response::SharedPtr response) {
+      const std::string wrong = logic_.weigh();
+      response->success = wrong.empty();
+      response->message = wrong.empty() ? "weighing what the hand takes within a second" : wrong;
     });
   publisher_ = node->create_publisher<State>("~/dynamics_state", rclcpp::SystemDefaultsQoS());
   open(torques_, "~/external_torques", rclcpp::SystemDefaultsQoS());
@@ -238,6 +249,7 @@ void InverseDynamicsController::make_services(const Settings & settings)
       warn_of("reference", logic_.take_refused_setpoint());
       warn_of("target_pose", logic_.take_refused_target());
       warn_of("target_wrench", logic_.take_refused_wrench());
+      warn_of("weigh_payload", logic_.take_refused_weighing());
       is_watched_ = states->get_subscription_count() > 0;
       torques_.has_subscribers = torques->get_subscription_count() > 0;
       wrench_.has_subscribers = wrench->get_subscription_count() > 0;
@@ -434,7 +446,7 @@ void InverseDynamicsController::export_estimate()
 {
   if (ordered_exported_state_interfaces_.empty()) { return; }
   const bool has_estimate = logic_.contact_watch().has_estimate();
-  robodyn::Six wrench;
+  robodyn::Vector6 wrench;
   wrench.fill(kNaN);
   if (has_estimate) { wrench = logic_.tip_wrench().wrench(); }
   for (std::size_t k = 0; k < 6 + n_; ++k) {

@@ -36,6 +36,7 @@ inline const robodyn_model & model()
     "base",
     1,
     tips,
+    0,
     "none",
     is_prismatic,
     positions,
@@ -93,6 +94,7 @@ inline robodyn::Settings settings()
   settings.mode = robodyn::Mode::computed_torque;
   settings.kp = {100.0};
   settings.kd = {20.0};
+  settings.terms.gravity_factor = {1.0};
   settings.friction_velocity = 0.01;
   settings.impedance.stiffness = settings.impedance.nullspace_stiffness = {0.0};
   settings.soft_limit_width = 0.05;

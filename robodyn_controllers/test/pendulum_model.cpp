@@ -2,7 +2,7 @@
 // The pendulum as a library, as robodyn export --shared makes one of an arm.
 #include "pendulum.hpp"
 
-const robodyn_model * robodyn_model_v4(void)
+const robodyn_model * robodyn_model_v5(void)
 {
   return &pendulum::model();
 }

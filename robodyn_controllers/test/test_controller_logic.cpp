@@ -57,7 +57,7 @@ std::shared_ptr<const robodyn_model> model()
 
 robodyn_payload payload_of(double mass)
 {
-  return {mass, {}, {}};
+  return {mass, {}, {}, 0};
 }
 
 // A configured controller and its interfaces.

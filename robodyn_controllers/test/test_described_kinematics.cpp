@@ -36,6 +36,17 @@ TEST(DescribedKinematics, TheSameArmIsFound)
     "");
 }
 
+TEST(DescribedKinematics, EveryTipIsCompared)
+{
+  static const char * const tips[] = {"bob", "rod"};
+  robodyn_model two = pendulum::model();  // both at the bob
+  two.tips = 2;
+  two.tip_links = tips;
+  const std::string found =
+    robodyn_controllers::difference_of_kinematics(two, urdf("swing", "0 -1 0", 0.5));
+  EXPECT_NE(found.find("'rod'"), std::string::npos) << found;
+}
+
 TEST(DescribedKinematics, AnotherArmIsRefused)
 {
   const auto difference = [](const std::string & text) {

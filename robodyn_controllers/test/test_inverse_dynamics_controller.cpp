@@ -418,7 +418,7 @@ TEST(InverseDynamicsController, OnlyObservingItTakesNoReactionToContacts)
   Arm arm{
     {"sensing", "measured"},
     {"contact_threshold_moving", threshold},
-    {"contact_threshold_standing", threshold}};
+    {"contact_threshold_stationary", threshold}};
   ASSERT_TRUE(arm.configure());
   EXPECT_FALSE(arm.controller.get_node()->set_parameter({"on_contact", "stop"}).successful);
 }

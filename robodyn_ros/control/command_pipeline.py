@@ -483,6 +483,32 @@ class CommandPipeline:
         """
         self._require('target wrench', self._core.add_wrench(wrench, now, is_relative))
 
+    def weigh(self, gravity: np.ndarray) -> None:
+        """
+        Weigh what the hand takes in the next second, and carry it, in an impedance at rest.
+
+        Parameters
+        ----------
+        gravity : array, shape (3,)
+            In base axes [m/s²].
+
+        Raises
+        ------
+        FollowsNone, RejectedTarget
+            As ``add_wrench``; the arm moves, or did 0.3 s ago.
+        """
+        self._require('load', self._core.weigh(gravity))
+
+    @property
+    def weighing(self) -> str:
+        """What became of ``weigh``, as text: none, weighing, carried 1.5 kg, refused, given up."""
+        state, mass, refusal = self._core.weighing
+        words = [state.replace('_', ' '), f'{mass:.3g} kg' if state == 'carried' else '']
+        if refusal.cause != core.Cause.none:
+            wrong, allowed = self._core_words(refusal)
+            words.append(f'(refused: {wrong}; allowed: {allowed})')
+        return ' '.join(filter(None, words))
+
     def cancel(self) -> None:
         """Cancel the reference: brake to rest and hold, or fade. Acknowledges faults."""
         self._tip.end()

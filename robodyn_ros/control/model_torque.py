@@ -15,7 +15,7 @@ from robodyn_ros.compiled.c.shared import MODEL_KERNELS
 from robodyn_ros.compiled.verification import check_functions, largest_difference
 from robodyn_ros.control.core_binding import LoadedLibrary
 from robodyn_ros.control.law import Friction, InverseDynamics, OfPosition, Terms
-from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.control.settings import ControlSettings, each_joint
 from robodyn_ros.dynamics import (
     Method,
     forward_dynamics,
@@ -184,12 +184,15 @@ class ReferenceTorque:
         What is commanded of the model's torque.
     friction_velocity : float
         Width of the smooth sign of Coulomb friction [rad/s] or [m/s].
+    gravity_factor : array, shape (n,), or float
+        Multiple of the model's gravity that is commanded, in chain order.
     """
 
     model: RobotModel
     inverse_dynamics: InverseDynamics
     terms: Terms
     friction_velocity: float
+    gravity_factor: np.ndarray | float = 1.0
 
     @classmethod
     def of(
@@ -207,19 +210,21 @@ class ReferenceTorque:
             settings.terms_gravity,
             settings.terms_friction,
         )
-        return cls(model, torque.under(model), terms, settings.friction_velocity)
+        factor = each_joint(model, settings, 'terms_gravity_factor')
+        return cls(model, torque.under(model), terms, settings.friction_velocity, factor)
 
     def at(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray) -> np.ndarray:
         """Return the torque at N states, shape (N, n) like each argument [N m] or [N]."""
         terms, zero = self.terms, np.zeros_like(q)
         total = self.inverse_dynamics(q, qd, qdd)
         torque = total.copy()
-        if not (terms.inertial and terms.coriolis and terms.gravity):
+        factor = terms.gravity * self.gravity_factor
+        if not (terms.inertial and terms.coriolis and np.all(factor == 1.0)):
             resting = self.inverse_dynamics(q, zero, zero)
             moving = self.inverse_dynamics(q, qd, zero)
             torque -= (not terms.inertial) * (total - moving)
             torque -= (not terms.coriolis) * (moving - resting)
-            torque -= (not terms.gravity) * resting
+            torque -= (1.0 - factor) * resting
         if terms.friction:
             torque += smooth_friction_torque(self.model, self.friction_velocity, qd, total)
         return torque

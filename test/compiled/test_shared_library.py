@@ -40,19 +40,19 @@ class Library:
 
     def __init__(self, arm, folder, **options):
         self.path, self.source, self.header = export_shared(arm, folder, **options)
-        function = ctypes.CDLL(str(self.path)).robodyn_model_v4
+        function = ctypes.CDLL(str(self.path)).robodyn_model_v5
         function.restype = ctypes.POINTER(SharedModel)
         self.model = function().contents
         self.load = np.empty(self.model.load_size)
+        self.tips = self.model.tip_links[: self.model.tips]
         assert self.carry() is None
 
     def carry(self, payload=None, gravity=None):
         given = None
         if payload is not None:
             inertia = np.asarray(payload.inertia)[np.triu_indices(3)]
-            given = ctypes.byref(
-                SharedPayload(payload.mass, (*payload.center_of_mass,), (*inertia,))
-            )
+            tip = self.tips.index(payload.link.encode())
+            given = SharedPayload(payload.mass, (*payload.center_of_mass,), (*inertia,), tip)
         wanted = None if gravity is None else _pointer(np.array(gravity, dtype=float))
         return self.model.make_load(given, wanted, _pointer(self.load)).element
 
@@ -79,9 +79,11 @@ def test_every_function_gives_what_the_core_does_under_every_load(arm, tmp_path)
     arm = arm()
     library, n = Library(arm, tmp_path), arm.n
     tensor = [[0.3, 0.01, 0], [0.01, 0.3, 0.02], [0, 0.02, 0.2]]
-    payload = rd.Payload(3.0, (0.1, -0.2, 0.05), tensor, link=arm.tip_links[0])
-    point = rd.Payload(1.0, (0.0, 0.0, 0.1), link=arm.tip_links[0])
-    loads = [(None, None), (payload, None), (None, GRAVITY), (payload, GRAVITY), (point, None)]
+    loads = [(None, None), (None, GRAVITY)]
+    for tip in arm.tip_links:
+        payload = rd.Payload(3.0, (0.1, -0.2, 0.05), tensor, link=tip)
+        point = rd.Payload(1.0, (0.0, 0.0, 0.1), link=tip)
+        loads += [(payload, None), (payload, GRAVITY), (point, None)]
     for carried, gravity in loads:
         loaded = arm if carried is None else arm.with_payload(carried)
         loaded = loaded if gravity is None else loaded.with_gravity(gravity)
@@ -125,7 +127,7 @@ def test_torques_are_those_of_pinocchio(tmp_path):
 def test_it_says_whose_model_it_is(tmp_path):
     arm = public_arm('panda')
     model = Library(arm, tmp_path, generator='the test').model
-    assert (model.abi, model.joints, model.generator) == (4, 7, b'the test')
+    assert (model.abi, model.joints, model.generator) == (5, 7, b'the test')
     assert tuple(model.joint_names[k].decode() for k in range(7)) == arm.joint_names
     assert (model.base_link.decode(), model.tips) == (arm.base_link, 1)
     assert model.tip_links[0].decode() == arm.tip_link
@@ -188,6 +190,8 @@ def test_what_has_no_limit_has_an_infinite_one(tmp_path):
         ((1.0, (0, 0, 0), (1, 5, 0, 1, 0, 1)), None),
         ((0.0, (0, 0, 0), (1, 0, 0, 1, 0, 1)), None),
         ((1.0, (0, 0, 0), (0, 0, 0, 0, 0, 0)), (0.0, np.nan, 0.0)),
+        ((1.0, (0, 0, 0), (0, 0, 0, 0, 0, 0), 1), None),  # there is one tip
+        ((1.0, (0, 0, 0), (0, 0, 0, 0, 0, 0), -1), None),
     ],
 )
 def test_a_load_that_no_body_is_is_refused_and_the_old_one_stays(payload, gravity, tmp_path):
@@ -228,7 +232,7 @@ def test_its_one_symbol_has_the_version_in_its_name(tmp_path):
     said = subprocess.run(
         ['nm', '-D', '--defined-only', library.path], capture_output=True, text=True, check=True
     ).stdout
-    assert re.findall(r' T (\w+)', said) == ['robodyn_model_v4']
+    assert re.findall(r' T (\w+)', said) == ['robodyn_model_v5']
     header = files('robodyn_ros.compiled.c').joinpath('robodyn_model.h').read_text()
     assert int(re.search(r'define ROBODYN_MODEL_ABI (\d+)', header)[1]) == library.model.abi
     assert shared.SYMBOL == re.search(r'SYMBOL "(\w+)"', header)[1]

@@ -24,6 +24,7 @@ gain = st.sampled_from([0.0, 1.0, 3.0])
 laws = st.tuples(
     st.sampled_from(STIFF_MODES),
     st.tuples(*[st.booleans()] * 4),
+    st.sampled_from([0.0, 0.5, 1.0, 2.0]),
     gain,
     gain,
     st.sampled_from([0.001, 0.01, 0.3]),
@@ -45,7 +46,7 @@ def law_of(kind, choice):
 
 
 def changes_of(kind, choice):
-    mode, given, kp, kd, friction_velocity, width = choice
+    mode, given, factor, kp, kd, friction_velocity, width = choice
     return {
         'mode': mode,
         'kp': kp * kind.kp,
@@ -53,6 +54,7 @@ def changes_of(kind, choice):
         'friction_velocity': friction_velocity,
         'soft_limit_width': width,
         **terms(*given),
+        'terms_gravity_factor': np.where(np.arange(kind.n) % 2, 1.0, factor),
     }
 
 
@@ -132,9 +134,15 @@ events = st.lists(
 @example(
     seed=0,
     n=3,
-    choice=('computed_torque', 4 * (False,), 0.0, 0.0, 0.001, 0.0),
+    choice=('computed_torque', 4 * (False,), 1.0, 0.0, 0.0, 0.001, 0.0),
     sequence=[
-        (1, ('law', ('gravity_compensation', (False, False, True, False), 0.0, 0.0, 0.001, 0.0)))
+        (
+            1,
+            (
+                'law',
+                ('gravity_compensation', (False, False, True, False), 1.0, 0.0, 0.0, 0.001, 0.0),
+            ),
+        )
     ],
     rate=20.0,
     is_loaded=False,

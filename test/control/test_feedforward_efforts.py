@@ -342,7 +342,10 @@ def test_it_is_what_the_node_commands_in_feedforward(terms):
     model = replace(arm(), coulomb_friction=np.full(7, 0.5), load_friction=np.full(7, 0.1))
     rigid = RigidBodyTorque('newton_euler')
     functions = rigid.under(model), rigid.friction(model)
-    settings = ControlSettings(mode='feedforward', **given_terms(*terms))
+    factor = (0.5, 1.0, 2.0, 0.0, 1.0, 1.5, 1.0) if terms[0] else (1.0,)
+    settings = ControlSettings(
+        mode='feedforward', terms_gravity_factor=factor, **given_terms(*terms)
+    )
     node = torque_parts(ControlLaw(*functions, arm_settings(model, settings)), np.zeros(7))
     q, qd, qdd = np.random.default_rng(4).uniform(-1.0, 1.0, (3, 20, 7))
     zero = np.zeros(7)

@@ -27,6 +27,7 @@ changes_of_law = st.tuples(
     st.just('law'),
     st.sampled_from(STIFF_MODES),
     st.tuples(*[st.booleans()] * 4),
+    st.sampled_from([0.0, 0.5, 1.0, 2.0]),
     gain,
     gain,
     st.sampled_from([0.001, 0.01, 0.3]),
@@ -51,7 +52,7 @@ class ArmInMotion:
         self.amplitude, self.phase = generator.uniform(0.1, 0.5, n), generator.uniform(0, 6, n)
         self.friction = generator.uniform(0.0, 2.0, (2, n))
         self.n, self.now, self.payload = n, 100.0, 0.0
-        self.choice = ('gravity_compensation', (True,) * 4, 100.0, 20.0, 0.01)
+        self.choice = ('gravity_compensation', (True,) * 4, 1.0, 100.0, 20.0, 0.01)
         law = self.law(self.choice, self.payload)
         self.active, self.since = [(self.choice, self.payload)], -1.0
         names = self.model.joint_names
@@ -81,12 +82,13 @@ class ArmInMotion:
         )
 
     def settings(self, choice):
-        mode, given, kp, kd, width = choice
+        mode, given, factor, kp, kd, width = choice
         ones = np.ones(self.n)
         return ArmSettings(
             mode=mode,
             kp=kp * ones,
             kd=kd * ones,
+            terms_gravity_factor=np.where(np.arange(self.n) % 2, 1.0, factor),
             friction_velocity=width,
             soft_limit_width=0.0,
             impedance_stiffness=ones,

@@ -273,6 +273,15 @@ def test_a_contact_that_stops_ends_poses_and_wrench_until_it_is_acknowledged(hel
     held.pipeline.aim_tip(target, is_relative=True)
 
 
+def test_a_contact_that_stops_ends_a_wrench_that_is_not_stale(panda_urdf):
+    held = Held(panda_urdf, state_timeout=5.0)
+    before = held.run(60).torque
+    held.pipeline.add_wrench([0.0, 0.0, 10.0, 0.0, 0.0, 0.0], held.now)
+    assert np.abs(held.run(60).torque - before).max() > 1.0
+    held.pipeline.react_to_contact('stop', 'contact at a test')
+    np.testing.assert_allclose(held.run(60).torque, before, atol=0.01)
+
+
 @pytest.mark.longer
 def test_a_tip_on_its_way_back_stops_where_it_is_after_a_contact(held):
     begin = held.pipeline.tip_reference.position

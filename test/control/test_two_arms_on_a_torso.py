@@ -144,3 +144,21 @@ def test_an_identified_tree_is_commanded_and_its_tip_chosen(tmp_path):
     assert arms.stack.model.tip_link == 'right_hand'
     weight, expected = (rd.gravity_torque(each, START) for each in (arms.stack.model, heavier))
     np.testing.assert_allclose(weight, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize('side', ['left', 'right'])
+def test_a_contact_of_one_arm_is_located_on_it(side):
+    arms = TwoArms(
+        mode='computed_torque',
+        contact_threshold_moving=(2.0,),
+        contact_threshold_stationary=(2.0,),
+    )
+    arms.run(0.3)
+    arms.simulation.push([0.0, 0.0, 20.0, 0.0, 0.0, 0.0], f'{side}_hand')
+    for _ in range(100):
+        acting = arms.pipeline.last_torque
+        arms.run(PERIOD)
+        found = arms.stack.monitor.update(arms.command.state, acting, arms.pipeline.settings)
+        if found is not None:
+            break
+    assert found is not None and found.link.startswith(side)

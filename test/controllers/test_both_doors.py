@@ -756,3 +756,40 @@ def test_both_answer_a_request_alike(doors, urdf, row):
 def test_both_move_the_arm_alike_after_it(doors, urdf, row):
     by_node, by_controller = (outcome(kind, urdf, row)[1] for kind in doors)
     np.testing.assert_allclose(by_node, by_controller, atol=TOLERANCE)
+
+
+def test_a_controller_of_a_tree_carries_a_payload_in_each_hand_and_aims_the_chosen_one(
+    doors, tmp_path
+):
+    tips, file = (
+        ('left_hand', 'right_hand'),
+        HERE.parents[1] / 'urdf' / 'two_arms_on_a_torso.urdf.xacro',
+    )
+    tree = rd.RobotModel.from_urdf(file, tip_link=tips)
+    settings = checked({**PARAMETERS, 'urdf_file': str(file), 'tip_links': tips})
+    given = replace(arm_settings(tree, settings), on_contact='stop')
+    numbers = pointer(setting_numbers(given, control_stack.reference_limits(tree)))
+    model = SharedModel.from_buffer_copy(shared_model(exported(tree, tmp_path)))
+    model.tip = 1
+    library = doors[1].library
+    door = library.door_open(ctypes.byref(model), numbers)
+    for on, mass, answer in (
+        (b'left_hand', 0.7, b''),
+        (b'torso', 0.7, b"payload link 'torso'; allowed: 'left_hand', 'right_hand'"),
+        (b'', 1.5, b''),
+    ):
+        payload = SharedPayload(mass, (0.0, 0.0, 0.05), 6 * (0.0,))
+        assert library.door_payload(door, on, ctypes.byref(payload)) == answer
+    for tip, mass in zip(tips, (0.7, 1.5)):
+        tree = tree.with_payload(rd.Payload(mass, (0.0, 0.0, 0.05), link=tip))
+    library.door_activate(door)
+    position, command = np.array([0.2, 0.3, 0.8, 0.6, -0.4, -0.8, -0.6]), np.empty(7)
+    for _ in range(5):
+        assert library.door_update(
+            door, PERIOD, pointer(position), pointer(np.zeros(7)), None, pointer(command)
+        )
+    np.testing.assert_allclose(command, rd.gravity_torque(tree, position), atol=1e-6)
+    pose = pointer(np.array([0.0, 0.0, 0.02, *UPRIGHT]))
+    assert library.door_pose(door, b'right_hand', pose) == b''
+    assert b"one of '', 'right_hand', 'base_link'" in library.door_pose(door, b'left_hand', pose)
+    library.door_close(door)

@@ -113,7 +113,8 @@ def given():
             value = max(low, 0.1) + (min(high, 0.9) - max(low, 0.1)) * (k + 1) / 100.0
         else:
             size = parameter.rules['fixed_size'][0] if 'fixed_size' in parameter.rules else 3
-            value = tuple(k + 0.1 * (i + 1) for i in range(size))
+            largest = parameter.bounds[1]
+            value = tuple(min(k, 0.5 * largest) + 0.1 * (i + 1) for i in range(size))
         values[parameter.name] = value
     return values
 

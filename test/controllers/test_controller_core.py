@@ -35,7 +35,8 @@ extern "C" int load_is_accepted(
   const robodyn_model * model, const robodyn_payload * payload, const double * gravity)
 {
   robodyn::Vector load(static_cast<std::size_t>(model->load_size));
-  return robodyn_controllers::checked_load(*model, *payload, {gravity, gravity + 3}, load).empty();
+  const std::vector<double> given(gravity, gravity + 3);
+  return robodyn_controllers::checked_load(*model, {*payload}, given, load).empty();
 }
 
 extern "C" int feedforward(
@@ -48,6 +49,7 @@ extern "C" int feedforward(
   robodyn::Settings settings;
   settings.mode = robodyn::Mode::feedforward;
   settings.kp = settings.kd = zero;
+  settings.terms.gravity_factor.assign(n, 1.0);
   settings.friction_velocity = width;
   robodyn::LawCoefficients law(n);
   law.set_law(settings);

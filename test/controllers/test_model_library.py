@@ -106,9 +106,9 @@ def test_library_of_another_version_is_refused_by_its_symbol(built, tmp_path):
     program, _ = built
     pendulum = controllers_package() / 'test' / 'pendulum_model.cpp'
     path = tmp_path / 'old.so'
-    old = [*headers(tmp_path), '-Drobodyn_model_v4=robodyn_model_v3']
+    old = [*headers(tmp_path), '-Drobodyn_model_v5=robodyn_model_v4']
     command = [cpp_compiler(), '-std=c++17', '-shared', '-fPIC', *old, pendulum, '-o', path]
     subprocess.run(command, check=True, timeout=300)
     path.chmod(0o755)
     said = subprocess.run([program, path], capture_output=True, text=True).stdout
-    assert 'has no robodyn_model_v4: make it with the robodyn export --shared of this' in said
+    assert 'has no robodyn_model_v5: make it with the robodyn export --shared of this' in said

@@ -149,6 +149,7 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
     laws[k].kp.assign(n, 100.0 * static_cast<double>(k + 1));
     laws[k].kd.assign(n, 20.0 * static_cast<double>(k + 1));
     laws[k].terms.friction = k != 1;
+    laws[k].terms.gravity_factor.assign(n, k == 3 ? 0.5 : 1.0);
     laws[k].friction_velocity = 0.01;
     laws[k].soft_limit_width = 0.05;
     laws[k].impedance.stiffness.assign(n, 50.0);
@@ -159,7 +160,8 @@ long run_random(const robodyn_model & library, long count, std::uint64_t seed, r
     laws[k].friction_compensation = 0.8;
     laws[k].friction_dead_zone = 0.002;
   }
-  const robodyn_payload payloads[] = {{0.0, {}, {}}, {1.0, {0.1, 0.0, 0.0}, {}}, {60.0, {}, {}}};
+  const robodyn_payload payloads[] = {
+    {0.0, {}, {}, 0}, {1.0, {0.1, 0.0, 0.0}, {}, 0}, {60.0, {}, {}, 0}};
   std::vector<rd::Vector> loads(3, robodyn_controllers::first_load(library));
   for (std::size_t k = 0; k < 3; ++k) {
     library.make_load(&payloads[k], nullptr, loads[k].data());

@@ -143,9 +143,10 @@ int main()
 {
   robodyn::Settings settings;
   settings.kp = settings.kd = {0.0};
+  settings.terms.gravity_factor = {1.0};
   robodyn::LawCoefficients coefficients(1);
   coefficients.set_law(settings);
-  std::printf("%g %d\\n", coefficients.gravity(), ROBODYN_MODEL_ABI);
+  std::printf("%g %d\\n", coefficients.gravity(0), ROBODYN_MODEL_ABI);
 }
 """
 PROJECT = """

@@ -567,7 +567,7 @@ def test_gazebo_with_the_chained_controller_makes_its_model_where_none_is_given(
     values.launch_configurations['gravity'] = '0 0 -1.625'
     launch_file('gazebo').simulated(values)
     library = ctypes.CDLL(str(path))
-    assert library.robodyn_model_v4 is not None
+    assert library.robodyn_model_v5 is not None
     (source,) = path.parent.glob('*.c')
     assert '-1.625' in source.read_text()
     shutil.rmtree(path.parent)

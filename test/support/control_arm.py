@@ -100,6 +100,7 @@ class Kind:
             'mode': 'computed_torque',
             'kp': self.kp,
             'kd': self.kd,
+            'terms_gravity_factor': np.ones(self.n),
             'soft_limit_width': 0.1,
             'impedance_stiffness': np.zeros(self.n),
             'impedance_nullspace_stiffness': np.zeros(self.n),

@@ -97,7 +97,7 @@ def compiled_program(source: Path, folder: Path, options: Sequence[str]) -> Path
 
 def shared_model(library: Path) -> SharedModel:
     """Return the model of a shared library, loaded."""
-    function = ctypes.CDLL(str(library)).robodyn_model_v4
+    function = ctypes.CDLL(str(library)).robodyn_model_v5
     function.restype = ctypes.POINTER(SharedModel)
     return function().contents
 
@@ -154,6 +154,7 @@ class Cycles:
                 'mode': self.mode,
                 'kp': np.full(n, self.kp),
                 'kd': np.full(n, self.kd),
+                'terms_gravity_factor': np.ones(n),
                 'impedance_stiffness': np.zeros(n),
                 'impedance_nullspace_stiffness': np.zeros(n),
                 'effort_limits': model.effort_limits,

@@ -72,9 +72,9 @@ class Coefficients:
 
     Parameters
     ----------
-    static_gravity : float
+    static_gravity : array, shape (n,)
         Of g(q), with a reference or without.
-    at_reference, at_measured : array, shape (5,)
+    at_reference, at_measured : array, shape (5, n)
         Of the inertial, Coriolis, gravity, friction and effort parts of a reference: where the
         reference is, and where the arm is measured.
     kp, kd : array, shape (n,)
@@ -89,7 +89,7 @@ class Coefficients:
         [1/s]
     """
 
-    static_gravity: float
+    static_gravity: np.ndarray
     at_reference: np.ndarray
     at_measured: np.ndarray
     kp: np.ndarray
@@ -100,7 +100,7 @@ class Coefficients:
     limit_damping: np.ndarray
 
     @property
-    def gravity(self) -> float:
+    def gravity(self) -> np.ndarray:
         """Of g(q) where there is no reference."""
         return self.static_gravity + self.at_reference[2] + self.at_measured[2]
 
@@ -121,12 +121,12 @@ class Coefficients:
 def coefficients(law: ControlLaw, damping: float = 0.0) -> Coefficients:
     """Return the coefficients of a law, with a damping [1/s]."""
     s = law.settings
-    of_terms = np.array(
-        [s.terms_inertial, s.terms_coriolis, s.terms_gravity, s.terms_friction, True], dtype=float
-    )
+    of_gravity = s.terms_gravity * s.terms_gravity_factor
+    switched = s.terms_inertial, s.terms_coriolis, of_gravity, s.terms_friction, True
+    of_terms = np.array([one * np.ones(len(s.kp)) for one in switched])
     is_feedforward, is_computed = s.mode == 'feedforward', s.mode == 'computed_torque'
     return Coefficients(
-        static_gravity=float(s.terms_gravity and not is_feedforward and not is_computed),
+        static_gravity=(not is_feedforward and not is_computed) * of_gravity,
         at_reference=is_feedforward * of_terms,
         at_measured=is_computed * of_terms,
         kp=is_computed * s.kp,
@@ -185,7 +185,7 @@ def torque_parts(
         coriolis = arm.coriolis(where, speed)
         rigid = inertial + coriolis + arm.gravity(where)
         friction = np.zeros_like(q)
-        if weights[3]:
+        if weights[3].any():
             direction = np.tanh(c.friction_slope * wanted.velocity)
             friction = _friction(law.friction, wanted.velocity, direction, rigid)
         each = inertial, coriolis, arm.gravity(where), friction, np.zeros_like(q), wanted.effort

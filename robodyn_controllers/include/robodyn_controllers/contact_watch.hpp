@@ -134,8 +134,8 @@ public:
     for (std::size_t i = 0; i < n_; ++i) {
       deviation_[i] = robodyn::torque_deviation(moving_deviation_[i], coulomb_[i], velocity_[i]);
     }
-    library_.forward_kinematics(0, position_.data(), pose_.data());
-    library_.jacobian(0, position_.data(), jacobian_.data());
+    library_.forward_kinematics(library_.tip, position_.data(), pose_.data());
+    library_.jacobian(library_.tip, position_.data(), jacobian_.data());
     wrench_.update(
       pose_.data(), jacobian_.data(), point_.data(), observer_.torque().data(),
       deviation_.data());

@@ -65,15 +65,41 @@ inline Vector first_load(const robodyn_model & library)
   return load;
 }
 
-// Write the load of a payload and gravity; return why they are refused, empty: they are not.
+// Return the tip link that is meant where none is named.
+inline const char * tip_link(const robodyn_model & model)
+{
+  return model.tip_links[model.tip];
+}
+
+// Return the index of a tip link, empty: the one that is meant; throws std::runtime_error.
+inline int tip_of(
+  const robodyn_model & model, const std::string & element, const std::string & link)
+{
+  if (link.empty()) { return model.tip; }
+  std::string allowed;
+  for (int tip = 0; tip < model.tips; ++tip) {
+    if (link == model.tip_links[tip]) { return tip; }
+    allowed += (tip == 0 ? "'" : ", '") + std::string(model.tip_links[tip]) + "'";
+  }
+  throw std::runtime_error(element + " '" + link + "'; allowed: " + allowed);
+}
+
+// Write the load of payloads and gravity; return why they are refused, empty: they are not.
 inline std::string checked_load(
-  const robodyn_model & model, const robodyn_payload & payload,
+  const robodyn_model & model, const std::vector<robodyn_payload> & payloads,
   const std::vector<double> & gravity, Vector & load)
 {
   if (gravity.size() != 3) {
     return "gravity: " + std::to_string(gravity.size()) + " numbers; allowed: 3";
   }
-  const robodyn_refusal refused = model.make_load(&payload, gravity.data(), load.data());
+  Vector bare(load.size()), one(load.size());
+  robodyn_refusal refused = model.make_load(nullptr, gravity.data(), bare.data());
+  load = bare;
+  for (const robodyn_payload & payload : payloads) {
+    if (refused.element != nullptr) { break; }
+    refused = model.make_load(&payload, gravity.data(), one.data());
+    for (std::size_t i = 0; i < load.size(); ++i) { load[i] += one[i] - bare[i]; }
+  }
   if (refused.element == nullptr) { return ""; }
   const auto number = [&refused](double each) {
     return std::to_string(each) + " " + refused.unit;
@@ -124,7 +150,7 @@ public:
     auto arm = std::make_unique<Arm>(std::move(model), settings, command_scale, is_observed);
     if (!gravity.empty()) { arm->gravity = gravity; }
     Vector load = first_load(*arm->model);
-    const std::string wrong = checked_load(*arm->model, arm->payload, arm->gravity, load);
+    const std::string wrong = checked_load(*arm->model, arm->payloads, arm->gravity, load);
     if (!wrong.empty()) { throw std::runtime_error("parameter " + wrong); }
     arm->pipeline.change_load(load.data());
     arm->watch.change_load(load.data());
@@ -148,6 +174,7 @@ public:
     arm_->new_setpoint.take(forget);
     arm_->new_target.take(forget);
     arm_->new_wrench.take(forget);
+    arm_->new_weighing.take(forget);
     has_setpoint_ = false;
     reported_changes_ = arm_->pipeline.state().faults.changes();
     reported_drops_ = arm_->pipeline.counts().dropped_references;
@@ -247,6 +274,7 @@ public:
   Fault take_refused_setpoint() { return taken(refused_setpoint_); }
   Fault take_refused_target() { return taken(refused_target_); }
   Fault take_refused_wrench() { return taken(refused_wrench_); }
+  Fault take_refused_weighing() { return taken(refused_weighing_); }
 
   // Return a fault or a refusal in words; empty: there is none.
   std::string text_of(const Fault & fault)
@@ -288,11 +316,16 @@ public:
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return kNotConfigured; }
-    const std::string tip = arm_->model->tip_links[0];
-    if (!link.empty() && link != tip) {
-      return "payload link '" + link + "'; allowed: '" + tip + "'";
+    const robodyn_model & model = *arm_->model;
+    try {
+      const int tip = tip_of(model, "payload link", link);
+      std::vector<robodyn_payload> payloads = arm_->payloads;
+      payloads[static_cast<std::size_t>(tip)] = payload;
+      payloads[static_cast<std::size_t>(tip)].tip = tip;
+      return change_load(payloads, arm_->gravity);
+    } catch (const std::runtime_error & error) {
+      return error.what();
     }
-    return change_load(payload, arm_->gravity);
   }
 
   std::string set_gravity(const std::string & frame, const std::vector<double> & gravity)
@@ -303,7 +336,7 @@ public:
     if (!frame.empty() && frame != base) {
       return "gravity frame_id: '" + frame + "'; allowed: the base link '" + base + "', or empty";
     }
-    return change_load(arm_->payload, gravity);
+    return change_load(arm_->payloads, gravity);
   }
 
   // Change the settings to what a function returns for the model; its exceptions pass through.
@@ -382,6 +415,17 @@ public:
     return wrong;
   }
 
+  // Weigh what the hand takes in the next second, and carry it. What the state of the arm refuses is
+  // said by take_refused_weighing, what becomes of it by pipeline().weighing().
+  std::string weigh()
+  {
+    const std::lock_guard<std::mutex> lock(changing_);
+    if (arm_ == nullptr) { return kNotConfigured; }
+    const std::vector<double> & gravity = arm_->gravity;
+    arm_->new_weighing.put({gravity[0], gravity[1], gravity[2]});
+    return "";
+  }
+
 private:
   static constexpr char kNotConfigured[] = "the controller is not configured";
   static constexpr double kUnnamed = robodyn::kInfinity;  // position of a joint that is to stay
@@ -404,6 +448,7 @@ private:
       applied(n),
       scale(scales),
       setpoint(3 * n, kNaN),
+      payloads(static_cast<std::size_t>(model->tips)),
       gravity(model->gravity, model->gravity + 3)
     {
     }
@@ -420,19 +465,20 @@ private:
     bool has_applied = false, is_watching = false;  // since activation, in the last cycle
     const Vector scale;
     Vector setpoint;
-    robodyn_payload payload{};  // these two: the last ones that were taken
+    std::vector<robodyn_payload> payloads;  // of each tip; these two: the last that were taken
     std::vector<double> gravity;
     Mailbox<Settings> changes;
     Mailbox<Vector> load, new_setpoint;
     Fault overload;  // for which the last load was refused
     Mailbox<TipRequest<robodyn::Pose>> new_target;
     Mailbox<TipRequest<Vector6>> new_wrench;
+    Mailbox<Vector3> new_weighing;
   };
 
   // Return why the frame of a target is refused; empty: it is the base link's or the tip's.
   std::string wrong_frame(const std::string & frame, bool & is_relative) const
   {
-    const std::string base = arm_->model->base_link, tip = arm_->model->tip_links[0];
+    const std::string base = arm_->model->base_link, tip = tip_link(*arm_->model);
     is_relative = frame == tip;
     if (is_relative || frame.empty() || frame == base) { return ""; }
     return "frame_id: '" + frame + "'; allowed: one of '', '" + tip + "', '" + base + "'";
@@ -453,10 +499,11 @@ private:
     return found;
   }
 
-  std::string change_load(const robodyn_payload & payload, const std::vector<double> & gravity)
+  std::string change_load(
+    const std::vector<robodyn_payload> & payloads, const std::vector<double> & gravity)
   {
     Vector load = first_load(*arm_->model);
-    const std::string wrong = checked_load(*arm_->model, payload, gravity, load);
+    const std::string wrong = checked_load(*arm_->model, payloads, gravity, load);
     if (!wrong.empty()) { return wrong; }
     const std::uint64_t number = arm_->load.put(load);
     const auto until = std::chrono::steady_clock::now() + longest_wait_;
@@ -469,7 +516,7 @@ private:
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     if (arm_->load.is_taken(number) && !arm_->load.result()) { return words(arm_->overload); }
-    arm_->payload = payload;
+    arm_->payloads = payloads;
     arm_->gravity = gravity;
     return "";
   }
@@ -523,6 +570,9 @@ private:
     arm_->new_wrench.take([this, &is_taken](const TipRequest<Vector6> & wrench) {
       return is_taken(
         arm_->pipeline.add_wrench(wrench.value, now_, wrench.is_relative), refused_wrench_);
+    });
+    arm_->new_weighing.take([this, &is_taken](const Vector3 & gravity) {
+      return is_taken(arm_->pipeline.weigh(gravity), refused_weighing_);
     });
   }
 
@@ -578,6 +628,7 @@ private:
   robodyn::ContactEvent contact_event_ = robodyn::ContactEvent::none;
   std::uint64_t reported_changes_ = 0, reported_drops_ = 0;
   Mailbox<Fault> faults_, refused_setpoint_, refused_target_, refused_wrench_;  // from the loop
+  Mailbox<Fault> refused_weighing_;
   std::atomic<bool> is_active_{false}, is_enabled_{true}, is_watched_{false},
     is_cancelled_{false};
   std::mutex changing_;  // guards arm_ and put() of its mailboxes; the loop takes no lock

@@ -17,6 +17,7 @@
 #include "robodyn_interfaces/srv/set_gravity.hpp"
 #include "robodyn_interfaces/srv/set_payload.hpp"
 #include "std_srvs/srv/set_bool.hpp"
+#include "std_srvs/srv/trigger.hpp"
 #include "trajectory_msgs/msg/joint_trajectory.hpp"
 
 #include "robodyn_controllers/checked_parameters.hpp"
@@ -88,6 +89,7 @@ private:
   rclcpp::Service<SetPayload>::SharedPtr set_payload_;
   rclcpp::Service<SetGravity>::SharedPtr set_gravity_;
   rclcpp::Service<std_srvs::srv::SetBool>::SharedPtr enable_;
+  rclcpp::Service<std_srvs::srv::Trigger>::SharedPtr weigh_payload_;
   rclcpp::node_interfaces::PostSetParametersCallbackHandle::SharedPtr parameters_taken_;
   rclcpp::node_interfaces::OnSetParametersCallbackHandle::SharedPtr parameters_checked_;
   rclcpp::Publisher<State>::SharedPtr publisher_;

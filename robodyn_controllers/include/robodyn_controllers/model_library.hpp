@@ -77,11 +77,12 @@ public:
         ": make it with the "
         "robodyn export --shared of this version");
     }
-    model_ = function();
-    if (model_ == nullptr || model_->abi != ROBODYN_MODEL_ABI || model_->joints <= 0) {
+    const robodyn_model * const found = function();
+    if (found == nullptr || found->abi != ROBODYN_MODEL_ABI || found->joints <= 0) {
       throw std::runtime_error("model_library '" + path + "' is of another version");
     }
-    const int wrong = model_->self_test();
+    model_ = *found;
+    const int wrong = model_.self_test();
     if (wrong != 0) {
       throw std::runtime_error(
         "model_library '" + path + "': " + std::to_string(wrong) +
@@ -101,11 +102,14 @@ public:
     }
   }
 
-  const robodyn_model & model() const { return *model_; }
+  const robodyn_model & model() const { return model_; }
+
+  // Which of its tip links is meant where none is named.
+  void choose_tip(int tip) { model_.tip = tip; }
 
   std::vector<std::string> joint_names() const
   {
-    return {model_->joint_names, model_->joint_names + model_->joints};
+    return {model_.joint_names, model_.joint_names + model_.joints};
   }
 
 private:
@@ -122,7 +126,7 @@ private:
   }
 
   std::unique_ptr<void, void (*)(void *)> handle_;
-  const robodyn_model * model_ = nullptr;
+  robodyn_model model_{};
 };
 
 }  // namespace robodyn_controllers

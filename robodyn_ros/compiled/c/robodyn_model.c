@@ -7,6 +7,10 @@ static robodyn_refusal make_load(
   const robodyn_refusal refusal =
     robodyn_check_load(payload, g, HEAVIEST_PAYLOAD, LARGEST_PAYLOAD);
   if (refusal.element) return refusal;
+  if (payload && (payload->tip < 0 || payload->tip >= TIPS)) {
+    const robodyn_refusal no_tip = {"payload tip", "", payload->tip, TIPS - 1, ", from 0 on"};
+    return no_tip;
+  }
   const double x = g[0], y = g[1], z = g[2];
   for (int k = 0; k < 3; k++)
     load[k] = x * gravity_map[k] + y * gravity_map[3 + k] + z * gravity_map[6 + k];
@@ -26,7 +30,7 @@ static robodyn_refusal make_load(
                                  m};
   for (int row = 0; row < 10; row++)
     for (int k = 0; k < VARYING; k++)
-      load[3 + k] += parameters[row] * payload_map[row * VARYING + k];
+      load[3 + k] += parameters[row] * payload_map[(10 * payload->tip + row) * VARYING + k];
   return refusal;
 }
 
@@ -126,7 +130,7 @@ static int self_test(void)
 __attribute__((visibility("default")))
 #endif
 const robodyn_model *
-robodyn_model_v4(void)
+robodyn_model_v5(void)
 {
   static const robodyn_model model = {
     ROBODYN_MODEL_ABI,
@@ -139,6 +143,7 @@ robodyn_model_v4(void)
     base_link,
     TIPS,
     tip_links,
+    0,
     kinematics,
     is_prismatic,
     position_limits,

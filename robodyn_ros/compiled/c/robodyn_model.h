@@ -2,7 +2,7 @@
 /*
  * An arm's model as a shared library, as `robodyn export --shared` writes it; plain C and C++.
  *
- * The library has one symbol, robodyn_model_v4, whose name holds the version of all that follows:
+ * The library has one symbol, robodyn_model_v5, whose name holds the version of all that follows:
  * one of another version has none of this name. SI units; arrays in chain order, base to tip, of a
  * tree depth first; matrices row by row; M(q) qdd + C(q, qd) qd + g(q) = tau. No function allocates, waits or keeps
  * anything, so that threads may share a model. A result may be written over an argument.
@@ -13,20 +13,21 @@
 #include <math.h>
 #include <stddef.h>
 
-#define ROBODYN_MODEL_ABI 4
-#define ROBODYN_MODEL_SYMBOL "robodyn_model_v4"
+#define ROBODYN_MODEL_ABI 5
+#define ROBODYN_MODEL_SYMBOL "robodyn_model_v5"
 #define ROBODYN_STRONGEST_GRAVITY 50.0 /* m/s^2; more is a mistake of units */
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* What the first tip link carries, in its frame. No mass: nothing. */
+/* What a tip link carries, in its frame. No mass: nothing. */
 typedef struct
 {
   double mass;              /* kg */
   double center_of_mass[3]; /* m */
   double inertia[6];        /* kg m2, about the centre of mass: xx xy xz yy yz zz */
+  int tip;                  /* of tip_links */
 } robodyn_payload;
 
 /* Why a load is refused. No element: it is not; no unit: it is no number that has a limit. */
@@ -54,6 +55,7 @@ typedef struct
   const char * base_link;
   int tips; /* one of a chain, several of a tree */
   const char * const * tip_links;
+  int tip; /* the one that is meant where none is named: whoever loads the library may choose */
   /* SHA-256 of the kinematics, as an identified model has it. */
   const char * kinematics;
   const unsigned char * is_prismatic;
@@ -87,7 +89,7 @@ typedef struct
   int (*self_test)(void);
 } robodyn_model;
 
-const robodyn_model * robodyn_model_v4(void);
+const robodyn_model * robodyn_model_v5(void);
 
 /* Write the principal moments of an inertia, xx xy xz yy yz zz, the smallest first; numbers that
  * are not finite give moments that are not. By Jacobi rotations, to rounding error. */

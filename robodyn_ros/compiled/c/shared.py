@@ -14,6 +14,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +36,7 @@ from robodyn_ros.model import Payload, RobotModel, checked_model
 from robodyn_ros.spatial import FloatArray, moved_parameters
 
 HEADER = 'robodyn_model.h'
-SYMBOL = 'robodyn_model_v4'
+SYMBOL = 'robodyn_model_v5'
 
 _TEMPLATE = 'robodyn_model.c'
 MODEL_KERNELS = (
@@ -138,9 +139,9 @@ def _constants(model: RobotModel, run_time: RunTime, generator: str) -> str:
     folded = model.with_gravity((0.0, 0.0, 0.0))
     unloaded = run_time.values(folded)
     gravity = [run_time.values(model.with_gravity(axis))[:3] for axis in np.eye(3)]
-    body, placed = model.link_frames[model.tip_links[0]]
     payload = []
-    for one in np.eye(10):
+    for tip, one in product(model.tip_links, np.eye(10)):
+        body, placed = model.link_frames[tip]
         parameters = np.zeros((model.n, 10))
         parameters[body] = moved_parameters(one, placed)
         inertias = run_time.equivalent_inertias.pseudo_inertias(parameters)
@@ -171,7 +172,7 @@ def _constants(model: RobotModel, run_time: RunTime, generator: str) -> str:
             f'#define HEAVIEST_PAYLOAD {heaviest}\n#define LARGEST_PAYLOAD {largest}',
             f'#define REACH {_number(reach(model))}',
             '/* Of gravity: three rows. Of the inertias that a payload changes: their values',
-            ' * without one, and ten rows for XX XY XZ YY YZ ZZ mX mY mZ m of the payload. */',
+            ' * without one, and for each tip ten rows for XX XY XZ YY YZ ZZ mX mY mZ m of it. */',
             _array('gravity_map', np.array(gravity)),
             _array('unloaded', unloaded[3:]),
             _array('payload_map', np.array(payload)),
@@ -184,7 +185,7 @@ def _tests(model: RobotModel) -> str:
     """Return what the core computes at some states, without and with a load."""
     states = {key: values[:_STATES] for key, values in random_states(model).items()}
     q, qd, qdd = (states[key] for key in ('q', 'qd', 'qdd'))
-    payload = replace(_TEST_PAYLOAD, link=model.tip_links[0])
+    payload = replace(_TEST_PAYLOAD, link=model.tip_links[-1])
     loaded = model.with_payload(payload).with_gravity(_TEST_GRAVITY)
     tables = [_array(f'{key}_at', values) for key, values in (('q', q), ('qd', qd), ('qdd', qdd))]
     tables.append(_array('test_gravity', np.array(_TEST_GRAVITY)))
@@ -192,7 +193,7 @@ def _tests(model: RobotModel) -> str:
     numbers = [_number(x) for x in (payload.mass, *np.ravel(payload.center_of_mass), *inertia)]
     tables.append(
         f'static const robodyn_payload test_payload = {{{numbers[0]},'
-        f' {{{", ".join(numbers[1:4])}}}, {{{", ".join(numbers[4:])}}}}};'
+        f' {{{", ".join(numbers[1:4])}}}, {{{", ".join(numbers[4:])}}}, TIPS - 1}};'
     )
     for key, each in (('', model), ('loaded_', loaded)):
         tables += [
@@ -231,6 +232,7 @@ class SharedPayload(ctypes.Structure):
         ('mass', ctypes.c_double),
         ('center_of_mass', 3 * ctypes.c_double),
         ('inertia', 6 * ctypes.c_double),
+        ('tip', ctypes.c_int),
     ]
 
 
@@ -260,6 +262,7 @@ class SharedModel(ctypes.Structure):
         ('base_link', ctypes.c_char_p),
         ('tips', ctypes.c_int),
         ('tip_links', ctypes.POINTER(ctypes.c_char_p)),
+        ('tip', ctypes.c_int),
         ('kinematics', ctypes.c_char_p),
         ('is_prismatic', ctypes.POINTER(ctypes.c_ubyte)),
         *((f'{name}_limits', _DOUBLES) for name in ('position', 'velocity', 'effort')),

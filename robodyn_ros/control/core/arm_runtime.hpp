@@ -39,6 +39,7 @@
 #include "stale_states.hpp"
 #include "state_check.hpp"
 #include "torque.hpp"
+#include "weighing.hpp"
 
 namespace robodyn
 {
@@ -79,6 +80,8 @@ public:
     cut_(n_),
     stop_torque_(n_),
     damping_torque_(n_),
+    held_(n_),
+    weighing_(n_),
     zero_(n_)
   {
   }
@@ -111,6 +114,7 @@ public:
     velocity_check_.reset();
     state_.law.switch_now();
     follower_.reset();
+    forget_weighed();
   }
 
   // Command nothing for a first state until a steady time [s]: more than one source sends states,
@@ -179,6 +183,7 @@ public:
       are_all_limited || !state_.has_state ? 0.0 : state_.settings.ramp_time;
     state_.model.change(model, load, duration);
     is_load_new_ = true;
+    weighing_.give_up(false);  // it may be a part of the load
   }
 
   // Let the tip of an impedance go to a pose of its own, beside the joints' reference; relative: in
@@ -239,6 +244,14 @@ public:
     state_.parts.tip().add_wrench(wrench);
     wrench_time_ = now;
     return {};
+  }
+
+  // Weigh what the hand takes in the next second, on springs at rest, and carry it until the springs
+  // end, the load changes, or it is gone; gravity in the base link's axes [m/s^2]. Return why not.
+  Fault weigh(const Vector3 & gravity)
+  {
+    if (const Fault refusal = target_refusal(false)) { return refusal; }
+    return state_.model.has_tip() ? weighing_.begin(gravity) : Fault{Cause::no_spring};
   }
 
   // Why no target of the tip is taken at present, whatever it is; poses need other springs than
@@ -511,6 +524,7 @@ public:
   bool is_slow() const { return state_.period * kGravityRate > 1.1; }
   bool is_contradicted() const { return agreement_.is_contradicted(); }
   Refusal refusal() const { return refusal_; }  // of the last state
+  const Weighing & weighing() const { return weighing_; }
   // Whether the law used another velocity than that of the last state.
   bool has_other_velocity() const { return has_other_velocity_; }
   const Fault & last_fault() const { return state_.faults.first(); }
@@ -629,7 +643,7 @@ private:
     if (!stale_.are_stale() && !follower_.is_fading()) {
       spring_energy_.balance(state_, position_, elapsed_, middle_.reference.velocity, cut_);
     }
-    const double half = predict_midpoint(time);
+    const double half = predict_midpoint(time), elapsed = elapsed_;
     if (!evaluate(
           elapsed_, middle_.position, middle_.velocity,
           has_desired_ ? &middle_.reference : nullptr, time + half, added, middle_.coasted())) {
@@ -654,6 +668,7 @@ private:
     is_clock_invalid_ = false;
     follower_.record_followed();
     limit(torque_, now.steady);
+    weigh_on(elapsed);
     for (std::size_t i = 0; i < n_; ++i) { cut_[i] += limiter_.torque()[i] - torque_[i]; }
     has_parts_ = true;
   }
@@ -736,6 +751,34 @@ private:
     const TipSpeed speed{
       state_.settings.impedance.tip_speed, state_.settings.impedance.tip_turn_rate};
     tip.advance(elapsed_, state_.parts.tip_of_reference(), speed);
+  }
+
+  void forget_weighed()
+  {
+    weighing_.give_up(true);
+    state_.parts.hold(weighing_.held());
+  }
+
+  // Go on weighing what the hand holds; only springs carry it.
+  void weigh_on(double elapsed)
+  {
+    const Vector3 before = tip_place_;
+    tip_place_ = tip_reference().position;
+    if (!has_desired_ || !state_.parts.impedance().is_active() || !state_.model.has_tip()) {
+      forget_weighed();
+      return;
+    }
+    for (std::size_t i = 0; i < n_; ++i) {
+      held_[i] = limiter_.torque()[i] - parts_[part::gravity * n_ + i];
+    }
+    WeighingCycle cycle = state_.parts.weighing_cycle(elapsed, held_, velocity_);
+    const Vector3 way{
+      tip_place_[0] - before[0], tip_place_[1] - before[1], tip_place_[2] - before[2]};
+    cycle.is_reference_moving = !is_at_rest(desired_.velocity, kSettledSpeed) ||
+                                std::sqrt(Quaternion::dot(way, way)) > kSettledSpeed * elapsed;
+    weighing_.advance(
+      cycle, state_.settings, [this](Vector & to) { state_.parts.stiction(state_.model, to); });
+    state_.parts.hold(weighing_.held());
   }
 
   // Return the gravity torque furthest beyond its limit; none: all are within.
@@ -1126,6 +1169,7 @@ private:
   void become_stale(const Now & now)
   {
     if (stale_.are_stale()) { return; }
+    forget_weighed();
     predict_state(now.steady - state_.steady, now);
     if (follower_.has_reference()) { follower_.drop_and_brake({Cause::stale_state}); }
     follower_.end_fading();
@@ -1167,11 +1211,12 @@ private:
   void gravity_under(
     const Model & model, const double * load, const Vector & position, Vector & gravity)
   {
-    const double weight = state_.law.latest().gravity();
+    const LawCoefficients & law = state_.law.latest();
     const bool succeeded = model.inverse_dynamics(
       model.self, load, 1, position.data(), zero_.data(), zero_.data(), gravity.data());
-    for (double & each : gravity) {
-      each = weight == 0.0 ? 0.0 : succeeded ? weight * each : kNaN;
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double weight = law.gravity(i);
+      gravity[i] = weight == 0.0 ? 0.0 : succeeded ? weight * gravity[i] : kNaN;
     }
   }
 
@@ -1199,6 +1244,9 @@ private:
   Vector cut_;  // what limits took of the torque of the last cycle
   Vector stop_torque_;
   Vector damping_torque_;  // of the last cycle
+  Vector held_;            // by the drives, beside gravity
+  Weighing weighing_;
+  Vector3 tip_place_{};  // of the tip's reference, in the last cycle
   const Vector zero_;
   bool is_enabled_ = false, is_stopping_ = false, is_overspeed_ = false;
   bool has_command_ = false, has_parts_ = false, has_desired_ = false;

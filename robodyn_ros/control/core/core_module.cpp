@@ -919,6 +919,16 @@ PYBIND11_MODULE(core_module, module)
       },
       py::arg("wrench"), py::arg("now"), py::arg("is_relative") = false)
     .def(
+      "weigh",
+      [](Runtime & self, const rd::Vector3 & gravity) { return self.core().weigh(gravity); },
+      py::arg("gravity"))
+    .def_property_readonly(
+      "weighing",
+      [](Runtime & self) {
+        const rd::Weighing & weighing = self.core().weighing();
+        return py::make_tuple(weighing.state_name(), weighing.mass(), weighing.refusal());
+      })
+    .def(
       "target_refusal",
       [](Runtime & self, bool is_pose) { return self.core().target_refusal(is_pose); },
       py::arg("is_pose"))

@@ -46,6 +46,8 @@ enum class Cause : std::uint8_t {
   reach,       // a pose beyond what the arm can reach
   force,
   moment,
+  unsteady,   // the arm or its reference moves, or did just now
+  no_weight,  // what changed is none that hangs at the tip
   // What follows refuses joint states.
   message_size,    // more bytes than are read
   joint_count,     // more names
@@ -86,6 +88,8 @@ constexpr const char * kCauseNames[] = {
   "reach",
   "force",
   "moment",
+  "unsteady",
+  "no_weight",
   "message_size",
   "joint_count",
   "no_joint_state",

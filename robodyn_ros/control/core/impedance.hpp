@@ -432,7 +432,14 @@ public:
     least_fraction_ = 1.0;
   }
 
-  bool is_active() const { return is_active_; }        // whether compute was called
+  bool is_active() const { return is_active_; }  // whether compute was called
+  // Of the motion relative to the reference [J].
+  double kinetic_energy() const
+  {
+    double square = 0.0;
+    for (const double each : speed_) { square += each * each; }
+    return 0.5 * square;
+  }
   const Vector & damper() const { return damper_; }    // its torque
   const Vector & posture() const { return posture_; }  // the torque towards the posture
   // What the tip's springs give, and what is added, in base axes [N, N m]; before a mode is slowed.

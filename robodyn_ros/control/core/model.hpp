@@ -73,11 +73,13 @@ Model core_model(const Library & library)
     return true;
   };
   model.forward_kinematics = [](void * self, const double * q, double * pose) {
-    static_cast<const Library *>(self)->forward_kinematics(0, q, pose);
+    const auto & arm = *static_cast<const Library *>(self);
+    arm.forward_kinematics(arm.tip, q, pose);
     return true;
   };
   model.jacobian = [](void * self, const double * q, double * jacobian) {
-    static_cast<const Library *>(self)->jacobian(0, q, jacobian);
+    const auto & arm = *static_cast<const Library *>(self);
+    arm.jacobian(arm.tip, q, jacobian);
     return true;
   };
   return model;

@@ -90,6 +90,7 @@ struct Settings
   struct
   {
     bool inertial = true, coriolis = true, gravity = true, friction = true;
+    Vector gravity_factor;
   } terms;
   double friction_velocity = 0.0, friction_compensation = 0.0, friction_dead_zone = 0.0;
   struct
@@ -140,6 +141,7 @@ void for_each_setting(Function && function, Records &... records)
   ROBODYN_SETTING(terms.coriolis);
   ROBODYN_SETTING(terms.gravity);
   ROBODYN_SETTING(terms.friction);
+  ROBODYN_SETTING(terms.gravity_factor);
   ROBODYN_SETTING(friction_velocity);
   ROBODYN_SETTING(friction_compensation);
   ROBODYN_SETTING(friction_dead_zone);

@@ -16,7 +16,8 @@
 // - computed torque: M(q) (qdd_d + K_d ed + K_p e) + C(q, qd) qd + g(q) + friction(qd_d) + effort;
 // - impedance: M(q) qdd_d + C(q, qd) qd_d + g(q) + effort, friction as below, and the springs and
 //   the damper of impedance.hpp;
-// each part only where its term is switched on; the feedback always acts. Without a reference
+// each part only where its term is switched on; the feedback always acts. Of g, each joint's is
+// multiplied by its gravity factor. Without a reference
 // every mode compensates gravity. Damping adds -d M(q) qd to the feedback. Gravity compensation and
 // impedance compensate a fraction c of the friction by the measured velocity, and an impedance the
 // rest by the reference's: c friction(qd) + (1 - c) friction(qd_d).
@@ -39,6 +40,7 @@
 #include "model.hpp"
 #include "reference.hpp"
 #include "settings.hpp"
+#include "weighing.hpp"
 
 namespace robodyn
 {
@@ -50,7 +52,8 @@ constexpr std::size_t inertial = 0, coriolis = 1, gravity = 2, friction = 3, fee
                       effort = 5, count = 6;
 }
 
-// Coefficients of the inertial, Coriolis, gravity, friction and effort parts of a reference.
+// Coefficients of the inertial, Coriolis, gravity, friction and effort parts of a reference; that of
+// gravity stays 0: each joint has one of its own, below.
 using PartCoefficients = std::array<double, 5>;
 constexpr std::size_t kEffortCoefficient = 4;
 
@@ -66,19 +69,26 @@ constexpr double kLargestKdT = 0.5, kLargestRootKpT = 0.35355339059327373;
 // The coefficients of one law, or of a transition between two.
 struct LawCoefficients
 {
-  double static_gravity = 0.0;                     // of g(q), whether there is a reference or not
   double damping = 0.0;                            // 1/s
   double friction_slope = 0.0, limit_slope = 0.0;  // of the smooth sign, of the soft joint limits
   double assistance = 0.0, dead_zone = 0.0;  // of friction at the measured velocity; rad/s or m/s
   // Of a reference's parts, evaluated at the reference and at the measured state.
   PartCoefficients at_reference{}, at_measured{};
   double coriolis_of_reference = 0.0;  // of C(q, qd) qd_d
+  // Of g(q), whether there is a reference or not; of gravity at the reference, at the measured state.
+  Vector static_gravity, gravity_at_reference, gravity_at_measured;
   Vector kp, kd, limit_damping;
   ImpedanceCoefficients impedance;
   Vector3 wrench_point{};  // in the tip link's frame [m]
 
   explicit LawCoefficients(std::size_t joints)
-  : kp(joints), kd(joints), limit_damping(joints), impedance(joints)
+  : static_gravity(joints),
+    gravity_at_reference(joints),
+    gravity_at_measured(joints),
+    kp(joints),
+    kd(joints),
+    limit_damping(joints),
+    impedance(joints)
   {
   }
 
@@ -90,9 +100,8 @@ struct LawCoefficients
     const bool is_impedance = is_at_tip || law.mode == Mode::joint_impedance;
     const PartCoefficients none{};
     const PartCoefficients model{
-      static_cast<double>(law.terms.inertial), static_cast<double>(law.terms.coriolis),
-      static_cast<double>(law.terms.gravity), static_cast<double>(law.terms.friction), 1.0};
-    static_gravity = law.mode == Mode::gravity_compensation && law.terms.gravity ? 1.0 : 0.0;
+      static_cast<double>(law.terms.inertial), static_cast<double>(law.terms.coriolis), 0.0,
+      static_cast<double>(law.terms.friction), 1.0};
     at_reference = law.mode == Mode::feedforward ? model : none;
     at_measured = is_computed || is_impedance ? model : none;
     const bool is_assisted = is_impedance || law.mode == Mode::gravity_compensation;
@@ -110,6 +119,10 @@ struct LawCoefficients
     impedance.along_reference.fill(0.0);
     if (is_at_tip) { axes = law.impedance.tip_stiffness; }
     for (std::size_t i = 0; i < kp.size(); ++i) {
+      const double weight = law.terms.gravity ? law.terms.gravity_factor[i] : 0.0;
+      static_gravity[i] = law.mode == Mode::gravity_compensation ? weight : 0.0;
+      gravity_at_reference[i] = law.mode == Mode::feedforward ? weight : 0.0;
+      gravity_at_measured[i] = is_computed || is_impedance ? weight : 0.0;
       kp[i] = is_computed ? law.kp[i] : 0.0;
       kd[i] = is_computed ? law.kd[i] : 0.0;
       limit_damping[i] = law.kd[i];
@@ -138,15 +151,21 @@ struct LawCoefficients
     return rate;
   }
 
-  // The coefficient of g(q) where there is no reference.
-  double gravity() const
+  // The coefficient of a joint's g(q) where there is no reference.
+  double gravity(std::size_t i) const
   {
-    return static_gravity + at_reference[part::gravity] + at_measured[part::gravity];
+    return static_gravity[i] + gravity_at_reference[i] + gravity_at_measured[i];
+  }
+  bool has_gravity() const
+  {
+    return any(static_gravity) || any(gravity_at_reference) || any(gravity_at_measured);
   }
 
   bool operator==(const LawCoefficients & other) const
   {
-    return static_gravity == other.static_gravity && damping == other.damping &&
+    return static_gravity == other.static_gravity &&
+           gravity_at_reference == other.gravity_at_reference &&
+           gravity_at_measured == other.gravity_at_measured && damping == other.damping &&
            friction_slope == other.friction_slope && limit_slope == other.limit_slope &&
            at_reference == other.at_reference && at_measured == other.at_measured &&
            coriolis_of_reference == other.coriolis_of_reference && kp == other.kp &&
@@ -164,7 +183,9 @@ struct LawCoefficients
     const auto each = [&between](auto & to, const auto & x, const auto & y) {
       for (std::size_t i = 0; i < to.size(); ++i) { to[i] = between(x[i], y[i]); }
     };
-    static_gravity = between(a.static_gravity, b.static_gravity);
+    each(static_gravity, a.static_gravity, b.static_gravity);
+    each(gravity_at_reference, a.gravity_at_reference, b.gravity_at_reference);
+    each(gravity_at_measured, a.gravity_at_measured, b.gravity_at_measured);
     damping = between(a.damping, b.damping);
     friction_slope = between(a.friction_slope, b.friction_slope);
     limit_slope = between(a.limit_slope, b.limit_slope);
@@ -226,6 +247,34 @@ public:
   {
     allowed_ = {energy, &torque_rates};
   }
+  // What the hand holds beside the model's load; it acts where springs do.
+  void hold(const HeldMass & held) { held_ = held; }
+  // What a cycle on springs weighs with, beside what the drives hold; of the last compute.
+  WeighingCycle weighing_cycle(double elapsed, const Vector & held, const Vector & velocity) const
+  {
+    const Vector6 wrench = held_.wrench(turn_);
+    double power = 0.0;
+    for (std::size_t i = 0; i < n_; ++i) {
+      for (std::size_t r = 0; r < 6; ++r) {
+        power -= jacobian_[r * n_ + i] * wrench[r] * rate_[i];
+      }
+    }
+    return {
+      elapsed, held.data(), jacobian_.data(), turn_, velocity, false, impedance_.kinetic_energy(),
+      power};
+  }
+  // Write the friction of the joints that stand still, without a load.
+  void stiction(const LoadedModel & model, Vector & to)
+  {
+    std::fill(to.begin(), to.end(), 0.0);
+    std::fill(load_.begin(), load_.end(), 0.0);
+    for (const double sign : {1.0, -1.0}) {
+      std::fill(direction_.begin(), direction_.end(), sign);
+      std::fill(rate_.begin(), rate_.end(), 0.0);
+      model.friction_torque(rate_.data(), direction_.data(), load_.data(), friction_.data());
+      for (std::size_t i = 0; i < n_; ++i) { to[i] += 0.5 * sign * friction_[i]; }
+    }
+  }
   // How much springs give of their torque while they give energy [0, 1].
   void scale_release(double fraction) { release_fraction_ = fraction; }
 
@@ -238,7 +287,7 @@ public:
     const Vector & is_continuous, const Vector & q, const Vector & qd,
     const ReferenceState * reference, Vector & parts, const Vector * expected = nullptr)
   {
-    const double gravity_weight = law.gravity();
+    const bool has_gravity = law.has_gravity();
     const bool has_feedforward = reference != nullptr && law.has_feedforward();
     const bool has_feedback = reference != nullptr && law.has_feedback();
     const bool has_damping = damping != 0.0 && has_velocities(qd);
@@ -253,9 +302,7 @@ public:
         parts[part::effort * n_ + i] = weight * reference->effort[i];
       }
     }
-    if (
-      !has_damping && !has_feedback && !has_feedforward && !is_assisted &&
-      gravity_weight == 0.0) {
+    if (!has_damping && !has_feedback && !has_feedforward && !is_assisted && !has_gravity) {
       return true;
     }
 
@@ -307,8 +354,10 @@ public:
       multiply_mass(accelerated + 1, at_rest);
     }
 
-    const double weight_at_rest = reference != nullptr ? law.static_gravity : gravity_weight;
-    add(parts, part::gravity, weight_at_rest, there);
+    for (std::size_t i = 0; i < n_; ++i) {
+      const double weight = reference == nullptr ? law.gravity(i) : law.static_gravity[i];
+      parts[part::gravity * n_ + i] += weight * tau_[there * n_ + i];
+    }
     if (has_damping) { add(parts, part::feedback, -damping, damped, at_rest); }
     bool succeeded = true;
     if (is_assisted) {
@@ -324,7 +373,7 @@ public:
       }
       add(parts, part::inertial, c[part::inertial], accelerated, at_rest);
       add(parts, part::feedback, 1.0, accelerated + 1, at_rest);
-      add(parts, part::gravity, c[part::gravity], there);
+      add_gravity(parts, law.gravity_at_measured, there);
       succeeded &= add_friction(
         law, model, c, reference->velocity, at_rest, at_measured, accelerated, parts);
     }
@@ -332,7 +381,7 @@ public:
       const PartCoefficients & c = law.at_reference;
       add(parts, part::coriolis, c[part::coriolis], at_desired + 1, at_desired);
       add(parts, part::inertial, c[part::inertial], at_desired + 2, at_desired);
-      add(parts, part::gravity, c[part::gravity], at_desired);
+      add_gravity(parts, law.gravity_at_reference, at_desired);
       succeeded &= add_friction(
         law, model, c, reference->velocity, at_desired, at_desired + 1, at_desired + 2, parts);
     }
@@ -345,12 +394,11 @@ public:
     const LawCoefficients & law, LoadedModel & model, const Vector & q, Vector & torque)
   {
     std::fill(torque.begin(), torque.end(), 0.0);
-    const double weight = law.gravity();
-    if (weight == 0.0) { return true; }
+    if (!law.has_gravity()) { return true; }
     begin();
     row(q);
     if (!run(model)) { return false; }
-    for (std::size_t i = 0; i < n_; ++i) { torque[i] = weight * tau_[i]; }
+    for (std::size_t i = 0; i < n_; ++i) { torque[i] = law.gravity(i) * tau_[i]; }
     return true;
   }
 
@@ -414,10 +462,12 @@ private:
     return model.inverse_dynamics(rows_, q_.data(), qd_.data(), qdd_.data(), tau_.data());
   }
 
-  // Add a weighted row of torques to a part.
-  void add(Vector & parts, std::size_t which, double weight, std::size_t row) const
+  // Add a row's gravity, each joint's by its own weight.
+  void add_gravity(Vector & parts, const Vector & weights, std::size_t row) const
   {
-    for (std::size_t i = 0; i < n_; ++i) { parts[which * n_ + i] += weight * tau_[row * n_ + i]; }
+    for (std::size_t i = 0; i < n_; ++i) {
+      parts[part::gravity * n_ + i] += weights[i] * tau_[row * n_ + i];
+    }
   }
 
   // Add a weighted difference of two rows.
@@ -516,7 +566,10 @@ private:
       tip.tip = at_point(Pose::of(pose.data()), law.wrench_point);
       from_ = at_point(Pose::of(desired.data()), law.wrench_point);
       tip.reference = tip_.apply(from_);
+      turn_ = tip.tip.turn;
       tip.wrench = tip_.wrench();
+      const Vector6 weight = held_.wrench(turn_);
+      for (std::size_t k = 0; k < 6; ++k) { tip.wrench[k] += weight[k]; }
       tip.jacobian = jacobian_.data();
       const Vector3 lever = tip.tip.turn.apply(law.wrench_point);
       for (std::size_t i = 0; i < n_; ++i) {
@@ -545,6 +598,8 @@ private:
   Impedance impedance_;
   TipReference tip_;
   Pose from_;
+  Quaternion turn_;  // of the tip
+  HeldMass held_;
   Allowance allowed_;
   double release_fraction_ = 1.0;
 };
@@ -743,7 +798,7 @@ public:
     for (std::size_t i = 0; i < n; ++i) {
       const double depth = std::fabs(penetration_[i]);
       const double side = penetration_[i] > 0.0 ? 1.0 : penetration_[i] < 0.0 ? -1.0 : 0.0;
-      const double gravity = law.gravity() * gravity_[i];
+      const double gravity = law.gravity(i) * gravity_[i];
       const double limit = settings.effort_limits[i];
       // Saturate first: fading would leave too much of a torque far beyond the effort limits.
       const double excess = clamped(torque[i], -limit, limit) - gravity;

@@ -155,6 +155,10 @@ inline Words words_of(const Fault & what, const Joints & joints, const Settings 
       return {
         written("moment: %.6g N m", value),
         written("at most impedance.largest_moment = %g N m", limit)};
+    case Cause::unsteady:
+      return {"the arm moves", "an arm and a reference at rest, before and after"};
+    case Cause::no_weight:
+      return {"what pulls at the arm is no weight", "a mass that hangs at the tip"};
     case Cause::message_size:
       return {written("message: %.0f bytes", value), written("at most %.0f", limit)};
     case Cause::joint_count:

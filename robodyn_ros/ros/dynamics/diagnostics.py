@@ -302,8 +302,8 @@ def model_status(name: str, stack: ControlStack | None, services: Status) -> Dia
     """
     Return the status ``model`` of a node.
 
-    WARN where the checker warns of the robot, where compiled torques were asked for and do not
-    work, or where the services do not answer.
+    WARN where the checker warns of the robot, where gravity is multiplied, where compiled torques
+    were asked for and do not work, or where the services do not answer.
     """
     facts: dict[str, object] = {'services': services}
     warnings: list[str] = []
@@ -335,6 +335,8 @@ def model_status(name: str, stack: ControlStack | None, services: Status) -> Dia
                 for i, finding in enumerate(findings[:_MOST_FINDINGS], start=1)
             }
         )
+        if factors := _gravity_factors(stack):
+            warnings.append(factors)
         if stack.torque.is_fallback:
             notes = '; '.join(stack.torque.notes)
             warnings.append(f'torques by {stack.torque.algorithm}: {notes}')
@@ -345,6 +347,23 @@ def model_status(name: str, stack: ControlStack | None, services: Status) -> Dia
     level = WARN if warnings else OK
     return conversions.diagnostic_status(
         f'{name}: model', name, level, '; '.join(warnings) or summary, facts
+    )
+
+
+def _gravity_factors(stack: ControlStack) -> str:
+    """Return which joints' gravity is multiplied, and what that hides; empty: none."""
+    factors = stack.pipeline.settings.terms_gravity_factor
+    given = [
+        f'{name} {factor:g}'
+        for name, factor in zip(stack.arm.joint_names, factors)
+        if factor != 1.0
+    ]
+    if not given:
+        return ''
+    return (
+        f'terms.gravity_factor hides wrong masses ({", ".join(given)}): where they are right, the '
+        "arm sags below 1 and rises above; external torques, motion and payloads keep the model's "
+        'masses: robodyn identify finds them'
     )
 
 

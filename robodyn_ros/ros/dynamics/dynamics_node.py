@@ -24,7 +24,7 @@ from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackRet
 from rclpy.parameter import Parameter
 from rclpy.timer import Timer
 from std_msgs.msg import String
-from std_srvs.srv import SetBool
+from std_srvs.srv import SetBool, Trigger
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros.control import control_stack
@@ -143,6 +143,7 @@ class DynamicsNode(PlainLoggerMixin, LifecycleNode):
             JointTrajectory, '~/joint_trajectory', self._on_trajectory, RELIABLE, raw=True
         )
         self.create_service(SetBool, '~/enable', self._on_enable)
+        self.create_service(Trigger, '~/weigh_payload', self._on_weigh)
         self.create_timer(
             CHANGE_PERIOD, lambda: services.look_for_change(self._change), clock=steady
         )
@@ -350,6 +351,21 @@ class DynamicsNode(PlainLoggerMixin, LifecycleNode):
             response.message = f'cannot enable: {other}; allowed: nobody else'
         else:
             response.message = 'enabled'
+        return response
+
+    def _on_weigh(self, _: Trigger.Request, response: Trigger.Response) -> Trigger.Response:
+        response.success = False
+        if self._cycle is None or self._lifecycle != 'active':
+            response.message = f'the node is {self._lifecycle}, not active'
+            return response
+        stack = self._cycle.stack
+        try:
+            stack.pipeline.weigh(stack.model.gravity)
+        except RobodynError as error:
+            response.message = plain(str(error))
+        else:
+            response.success = True
+            response.message = 'weighing what the hand takes within a second; result: /diagnostics'
         return response
 
     # --- parameters ----------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from robodyn_ros.ros import conversions
 from robodyn_ros.ros.joint_states import WARNING_PERIOD
 from robodyn_ros.ros.qos import RELIABLE
 from robodyn_ros.ros.rclpy_workarounds import message_of
+from robodyn_ros.ros.target_frames import TargetFrames, in_base, turned
 
 LARGEST_POSES = 256 * MOST_POSES
 """Of a message with a trajectory of poses [bytes]: each is a transform and two empty lists."""
@@ -67,7 +68,7 @@ class TipTopics:
         self._start, self._check = start, check
         self._point = np.array([*settings.wrench_point, 1.0])
         base, tip = stack.model.base_link, stack.model.tip_link
-        self._is_relative = {'': False, tip: True, base: False}
+        self._frames = TargetFrames(node, base, tip)
         self._poses = node.create_lifecycle_publisher(PoseStamped, '~/tip_pose', RELIABLE)
         self._references = node.create_lifecycle_publisher(
             PoseStamped, '~/tip_reference', RELIABLE
@@ -107,6 +108,7 @@ class TipTopics:
             'stiffness_waits_for': pipeline.stiffening,
             'stiffness_limited': pipeline.is_stiffness_limited,
             'least_stiffness': f'{pipeline.least_stiffness:.2g}',
+            'weighing': pipeline.weighing,
             'targets_refused': self.refused,
             'last_refused_target': self.last_refusal,
         }
@@ -142,6 +144,7 @@ class TipTopics:
             self._node.destroy_lifecycle_publisher(publisher)
         for subscription in self._subscriptions:
             self._node.destroy_subscription(subscription)
+        self._frames.close()
 
     def _publish_pose(self, publisher: Any, pose: TipPose, stamp: Time) -> None:
         message = self._pose
@@ -178,25 +181,20 @@ class TipTopics:
             f'{name} refused: {why}', throttle_duration_sec=WARNING_PERIOD
         )
 
-    def _is_in_tip(self, frame: str) -> bool:
-        """Return whether a frame is that of the tip's reference, or refuse it."""
-        if frame not in self._is_relative:
-            known = ', '.join(repr(name) for name in self._is_relative)
-            raise RejectedTarget('frame_id', frame, f'one of {known}')
-        return self._is_relative[frame]
-
     def _take_pose(self, message: PoseStamped) -> None:
-        is_relative = self._is_in_tip(message.header.frame_id)
-        self._stack.pipeline.aim_tip(_pose(message.pose), is_relative=is_relative)
+        is_relative, frame = self._frames.placed(message.header.frame_id)
+        pose = in_base(frame, _pose(message.pose))
+        self._stack.pipeline.aim_tip(pose, is_relative=is_relative)
 
     def _take_wrench(self, message: WrenchStamped) -> None:
-        is_relative = self._is_in_tip(message.header.frame_id)
+        is_relative, frame = self._frames.placed(message.header.frame_id)
         force, moment = message.wrench.force, message.wrench.torque
         wrench = [force.x, force.y, force.z, moment.x, moment.y, moment.z]
+        wrench = turned(frame, wrench)
         self._stack.pipeline.add_wrench(wrench, time.monotonic(), is_relative=is_relative)
 
     def _take_poses(self, message: MultiDOFJointTrajectory) -> None:
-        is_relative = self._is_in_tip(message.header.frame_id)
+        is_relative, frame = self._frames.placed(message.header.frame_id)
         names, tip = list(message.joint_names), self._stack.model.tip_link
         if names not in ([], [tip]):
             raise RejectedTarget('target poses: joint_names', names, f'none, or {[tip]}')
@@ -212,7 +210,8 @@ class TipTopics:
                 )
             there, turn = point.transforms[0].translation, point.transforms[0].rotation
             xyzw = turn.x, turn.y, turn.z, turn.w
-            poses.append(TipPose.checked((there.x, there.y, there.z), xyzw, f'target pose {i}'))
+            pose = TipPose.checked((there.x, there.y, there.z), xyzw, f'target pose {i}')
+            poses.append(in_base(frame, pose))
             times.append(conversions.seconds(point.time_from_start))
         stamp = conversions.seconds(message.header.stamp)
         self._stack.pipeline.follow_poses(

@@ -2,6 +2,7 @@
 """What diagnostics say, one cause after the other."""
 
 import os
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,7 +13,10 @@ pytest.importorskip('rclpy', reason='needs ROS 2')
 from control_arm import NAMES, enabled
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.logging import get_logger
+from robots import public_urdf
 
+from robodyn_ros.control.control_stack import apply_settings, build_control_stack
+from robodyn_ros.control.settings import ControlSettings, arm_settings
 from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.ros.child_process import priority_of
 from robodyn_ros.ros.dynamics.control_cycle import ControlCycle, CycleCounts
@@ -261,6 +265,21 @@ def test_gravity_compensation_at_slow_states_is_a_warning():
     assert level == WARN and message.startswith(words)
     cycle.run(1.0, Q)
     assert cycle.verdict()[0] == OK
+
+
+def test_gravity_that_is_multiplied_is_a_warning_until_it_is_not():
+    description = public_urdf('panda.urdf').read_text()
+    settings = ControlSettings(algorithm='newton_euler', tip_link='panda_link8')
+    stack = build_control_stack(settings, description)
+    assert 'gravity_factor' not in model_status('node', stack, 'answering').message
+    given = replace(settings, terms_gravity_factor=(0.9, 1, 1, 1, 1, 1, 0.0))
+    apply_settings(stack, arm_settings(stack.arm, given))
+    status = model_status('node', stack, 'answering')
+    assert status.level == WARN
+    assert '(panda_joint1 0.9, panda_joint7 0): where they are right' in status.message
+    assert 'robodyn identify' in status.message
+    apply_settings(stack, arm_settings(stack.arm, settings))
+    assert 'gravity_factor' not in model_status('node', stack, 'answering').message
 
 
 @pytest.mark.parametrize(

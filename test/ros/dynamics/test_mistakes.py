@@ -218,7 +218,7 @@ def edited(robot, tmp_path, pattern, replacement):
         case(
             '`-p terms:=false`',
             'parameter terms: False; allowed: terms.inertial, terms.coriolis, terms.gravity, '
-            'terms.friction',
+            'terms.friction, terms.gravity_factor',
             'the node ends with code 1',
             *('terms', 'false'),
         ),

@@ -230,6 +230,7 @@ def moved(x=0.0, z=0.0):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize('arm', ['panda'], indirect=True)
 def test_fifty_clients_at_once_all_get_their_own_answer(arm):
     node, count = arm.rig.node, 50
     positions = np.random.default_rng(3).uniform(-1.0, 1.0, (count, arm.model.n))

@@ -62,6 +62,7 @@ class Scene:
             'mode': mode,
             'kp': np.full(n, 100.0),
             'kd': np.full(n, 20.0),
+            'terms_gravity_factor': np.ones(n),
             'impedance_stiffness': np.zeros(n),
             'impedance_nullspace_stiffness': np.zeros(n),
             'effort_limits': model.effort_limits,
