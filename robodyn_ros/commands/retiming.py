@@ -205,7 +205,7 @@ def retime(
         'smoothing_cost': cost,
         'slowed': fast.slowed,
         'joints': joints,
-        'active_limits': [each._asdict() for each in fast.active_limits],
+        'binding': [each._asdict() for each in fast.active_limits],
     }
     if plot is not None:
         save_retiming_plot(fast, found.given if is_timed else None, torque, limits, plot)

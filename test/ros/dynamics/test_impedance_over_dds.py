@@ -15,6 +15,7 @@ from lockstep_rig import seconds
 from node_in_process import NodeInProcess
 from node_rig import UNHURRIED
 from scipy.spatial.transform import Rotation
+from std_srvs.srv import Trigger
 from trajectory_msgs.msg import MultiDOFJointTrajectory, MultiDOFJointTrajectoryPoint
 
 from robodyn_ros import forward_kinematics
@@ -213,3 +214,14 @@ def test_the_watchdog_holds_an_arm_whose_node_hangs_in_an_impedance(standing):
     standing.hang_until(is_taken_over)
     np.testing.assert_allclose(standing.commands[-1].data, before, atol=0.1)
     standing.stream(POSITION, lambda: not is_taken_over())
+
+
+@pytest.mark.slow
+def test_a_load_is_weighed_by_a_service_in_an_impedance_at_rest_alone(rig, robot):
+    float_softly(rig, robot)
+    rig.run_until(rig.time + 1.0)
+    answer = rig.call(Trigger, 'weigh_payload', Trigger.Request())
+    assert answer.success, answer.message
+    assert rig.set_parameter('mode', 'gravity_compensation').successful
+    refused = rig.call(Trigger, 'weigh_payload', Trigger.Request())
+    assert not refused.success and 'the mode is gravity_compensation' in refused.message
