@@ -104,7 +104,7 @@ LONGEST_LAG = 0.1
 WAITING_TIME = 3.0
 """For the first command, before the log says what is missing [s]."""
 
-HANDOVER_TIME = 5.0
+HANDOVER_TIME = 30.0
 """For the torques to carry a new payload, before the brakes let go of it [s] of simulated time."""
 
 CARRIED = 0.95

@@ -77,7 +77,7 @@ def test_the_quick_start_moves_the_simulated_arm_and_gives_it_a_load(tmp_path):
         for words in lines[[words.startswith('node ') for words in lines].index(True) :]:
             if words.startswith('node '):
                 continue
-            if words.startswith('send joint1=-0.5'):  # the reader sees it arrive
+            if words.endswith('--node simulator_node'):  # the reader sees it arrive
                 until_there(joint1=0.5, joint2=-0.5, joint5=0.5)
             subprocess.run(command(words), **options, check=True)
         until_there(joint1=-0.5, joint2=-0.5, joint5=-0.5)

@@ -28,7 +28,7 @@ from robodyn_ros.errors import RobodynError  # noqa: E402
 from robodyn_ros.ros import conversions  # noqa: E402
 from robodyn_ros.ros.demo.node_process import DemoFailed, NodeProcess  # noqa: E402
 from robodyn_ros.ros.qos import LATCHED  # noqa: E402
-from robodyn_ros.ros.simulator_node import SimulatorNode  # noqa: E402
+from robodyn_ros.ros.simulator_node import HANDOVER_TIME, SimulatorNode  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -402,14 +402,15 @@ def test_brakes_let_go_of_a_payload_that_the_torques_do_not_carry(rig):
     request = SetPayload.Request()
     request.payload.mass = 2.0
     bare = np.array([-9.81 * (0.5 + 1.5), -9.81 * 0.5])
-    for k in range(110):
+    held = int(HANDOVER_TIME / 0.05)
+    for k in range(held + 10):
         if k == 5:
             assert asked(rig, SetPayload, 'set_payload', request).success
         before = rig.stamps()[-1]
         rig.answer(rig.states[-1], bare)
         rig.until(lambda before=before: rig.stamps()[-1] > before)
         is_free = np.abs(rig.states[-1].velocity).max() > 1e-6
-        assert is_free == (k > 5 + 100) or k == 5 + 100
+        assert is_free == (k > 5 + held) or k == 5 + held
     assert 'do not carry it: tell whoever commands them' in rig.log
 
 
