@@ -130,6 +130,15 @@ events = st.lists(
 @given(
     seeds, st.integers(1, 4), laws, events, st.sampled_from([20.0, 1000.0, np.inf]), st.booleans()
 )
+# Twice the gravity is more than the drives can carry: nothing is commanded until the next law.
+@example(
+    seed=1,
+    n=1,
+    choice=('gravity_compensation', (False, False, True, False), 2.0, 0.0, 0.0, 0.001, 0.0),
+    sequence=[(1, ('law', ('gravity_compensation', 4 * (False,), 0.0, 0.0, 0.0, 0.001, 0.0)))],
+    rate=20.0,
+    is_loaded=False,
+)
 # A reference that is dropped in the cycle in which a law that needs none has come in.
 @example(
     seed=0,
@@ -210,7 +219,10 @@ def test_commands_of_laws_in_transition_are_those_of_their_coefficients_within_t
             cycle()
         if event[0] == 'law':
             arm.change(**changes_of(kind, event[1]))
-            law.change(event[1], law_of(kind, event[1]))
+            if last is None:  # nothing has been commanded: it applies at once
+                law = Law(event[1], law_of(kind, event[1]))
+            else:
+                law.change(event[1], law_of(kind, event[1]))
         elif event[0] == 'limits':
             limits = event[1] * kind.effort_limits
             pipeline.settings = replace(pipeline.settings, effort_limits=limits)

@@ -178,4 +178,4 @@ def test_a_project_finds_the_installed_core(tmp_path):
         done = subprocess.run(command, env=environment, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
     assert str(installed) in (build / 'CMakeCache.txt').read_text()
-    assert run(build / 'user').stdout == '1 4\n'
+    assert run(build / 'user').stdout == '1 5\n'
