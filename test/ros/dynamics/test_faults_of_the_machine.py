@@ -203,7 +203,7 @@ def test_hanging_compiler_does_not_keep_the_node_from_ending(own, tmp_path):
     pid = hang(own, tmp_path, '--version')
     assert own.end(signal.SIGTERM) == 0
     own.until(lambda: has_ended(pid))
-    assert 'while it was configuring' in own.log and 'Traceback' not in own.log
+    assert 'stop requested while configuring' in own.log and 'Traceback' not in own.log
 
 
 @fault('SIGKILL while the compiler hangs', 'The compiler and all that it has started end with it.')
