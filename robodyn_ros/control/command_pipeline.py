@@ -494,7 +494,7 @@ class CommandPipeline:
 
         Raises
         ------
-        FollowsNone, RejectedTarget
+        NotFollowing, RejectedTarget
             As ``add_wrench``; the arm moves, or did 0.3 s ago.
         """
         self._require('load', self._core.weigh(gravity))

@@ -14,7 +14,7 @@ from rclpy.time import Time as RosTime
 from scipy.spatial.transform import Rotation
 
 from robodyn_ros.control.tip_target import RejectedTarget, TipPose
-from robodyn_ros.ros.target_frames import TargetFrames, in_base, turned
+from robodyn_ros.ros.dynamics.tip_topics import TargetFrames, in_base, turned
 
 CAMERA = Rotation.from_rotvec([0.3, -1.2, 0.7])
 PLACE = np.array([0.4, -0.2, 1.1])
