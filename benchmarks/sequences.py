@@ -8,12 +8,13 @@ A frictionless Panda (with friction where states are slow) under the command pip
 modes, gains, limits, references, contacts, stops, payloads, pushes, a base that tilts, gaps,
 outliers of positions, clocks that are set, velocities that are reversed, zero, scaled, in degrees,
 late or missing; half of the sequences of drivers come in as the controller's. Then streams of
-positions, a second source of states, mounted bases. The largest kinetic energy is compared with
-1.1 times that of the reference plus 0.05 J (of streams 1.44 times), and the work of external
-forces. Printed of each kind are how many sequences exceed that, by how much the worst, how many
-motions were followed and refused, and in how many sequences velocities were found wrong. Then the
-largest kinetic energy of an arm that begins with 0.2 rad/s in gravity compensation, over the rate
-of its joint states. --write puts both tables into docs/safety.md.
+positions, a second source of states, mounted bases; and an arm on springs that weighs what it
+holds at any time, while hands press and let go. The largest kinetic energy is compared with 1.1
+times that of the reference plus 0.05 J (of streams 1.44 times), the work of external forces, and
+0.5 J for each weighing. Printed of each kind are how many sequences exceed that, by how much the
+worst, how many motions were followed and refused, and in how many sequences velocities were found
+wrong. Then the largest kinetic energy of an arm that begins with 0.2 rad/s in gravity
+compensation, over the rate of its joint states. --write puts both tables into docs/safety.md.
 """
 
 from __future__ import annotations
@@ -26,14 +27,14 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support')
 
 from frictionless_arm import FrictionlessArm
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from random_sequences import KINDS, STREAMS
+from random_sequences import KINDS, STREAMS, WEIGHED
 
 from robodyn_ros.control.core_binding import core
 
 DOCUMENT = Path(__file__).resolve().parents[1] / 'docs' / 'safety.md'
 RATES = (5.0, 10.0, 20.0, 30.0, 50.0, 100.0, 1000.0)  # Hz
 DURATION = 8.0  # s
-ALL = {**KINDS, 'streams, sources, mounts': STREAMS}
+ALL = {**KINDS, 'streams, sources, mounts': STREAMS, 'loads that are weighed': WEIGHED}
 
 
 def row(kind: str, count: int, first: int) -> str:

@@ -98,6 +98,9 @@ class RobotModel(Record):
         Viscous, Coulomb and the two of a curve, of the coupled drives.
     name : str
         The robot's, as its description has it.
+    unmodelled_joints : tuple of str
+        Movable joints of the robot that move nothing of the model, as those of another arm: a
+        trajectory may name them, and they are left to whoever moves them.
     """
 
     joint_names: tuple[str, ...]
@@ -121,6 +124,7 @@ class RobotModel(Record):
     coupled_rotor_inertia: FloatArray = field(default_factory=lambda: np.zeros(0))
     coupled_friction: FloatArray = field(default_factory=lambda: np.zeros((0, 4)))
     name: str = ''
+    unmodelled_joints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ('effort_offset', 'friction_curve', 'load_friction'):
@@ -400,6 +404,7 @@ class RobotModel(Record):
             tip_links=chain.tip_links,
             link_frames=link_frames,
             name=chain.description.name,
+            unmodelled_joints=chain.unmodelled_joints,
         )
 
     @property

@@ -33,6 +33,8 @@ inline const robodyn_model & model()
     2,
     "the test",
     names,
+    0,
+    nullptr,
     "base",
     1,
     tips,

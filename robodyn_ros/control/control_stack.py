@@ -264,6 +264,7 @@ def reference_limits(model: RobotModel) -> ReferenceLimits:
         continuous_joints(model),
         PossiblePositions.of(model),
         reach(model),
+        model.unmodelled_joints,
     )
 
 

@@ -72,7 +72,7 @@ def samples_of_file(path: Path, model: RobotModel, *, topic: str | None = None) 
         return read_motion(path, model, topic=topic)
     trajectory = trajectory_of_file(path)
     with in_file(path):
-        return _samples(trajectory, model)
+        return _samples(trajectory.without(model.unmodelled_joints), model)
 
 
 def path_of_file(

@@ -74,6 +74,8 @@ class ReferenceLimits:
         What is outside of them is in other units.
     reach : float
         Farthest that the tip can be from the base link's origin [m]; infinite: not known.
+    unmodelled_joints : tuple of str
+        Others that a trajectory may name: they move nothing of the arm, and are left out.
     """
 
     joint_names: tuple[str, ...]
@@ -82,6 +84,7 @@ class ReferenceLimits:
     continuous: np.ndarray
     possible: PossiblePositions
     reach: float = np.inf
+    unmodelled_joints: tuple[str, ...] = ()
 
 
 class PositionStream:
@@ -268,6 +271,7 @@ def planned_reference(
     stream of setpoints that stops ends as any trajectory does. The first waypoint of a
     continuous joint is reached by the shorter way round, as with the joint trajectory controller.
     """
+    trajectory = trajectory.without(limits.unmodelled_joints)
     columns = joint_columns(trajectory, limits.joint_names)
     start = now if trajectory.start is None else max(now, trajectory.start)
     offset = start if trajectory.start is None else trajectory.start

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -96,6 +96,25 @@ class Trajectory:
                 'velocities wherever there are accelerations',
             )
         return trajectory
+
+    def without(self, names: Collection[str]) -> Trajectory:
+        """
+        Return the trajectory of the other joints.
+
+        Raises
+        ------
+        RejectedTrajectory
+            There is none.
+        """
+        left = [k for k, name in enumerate(self.joint_names) if name not in names]
+        if len(left) == len(self.joint_names):
+            return self
+        if not left:
+            allowed = 'at least one joint of the model: these move nothing of it'
+            raise RejectedTrajectory('trajectory joint_names', self.joint_names, allowed)
+        parts = ('positions', 'velocities', 'accelerations', 'efforts')
+        kept = {part: getattr(self, part)[:, left] for part in parts}
+        return replace(self, joint_names=tuple(self.joint_names[k] for k in left), **kept)
 
 
 def _checked_times(given: Sequence[float]) -> np.ndarray:

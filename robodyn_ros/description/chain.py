@@ -90,6 +90,9 @@ class Chain(Record):
         Each tip link's frame in that of its body.
     gravity : array, shape (3,) [m/s²]
         In the base link's axes, where the root link stands upright.
+    unmodelled_joints : tuple of str
+        Movable joints off the chain that move nothing of the model: those of other arms, of a
+        head beside the arm, of a hand without masses.
     findings : tuple of Finding
         About the tip that was chosen, the joints that are held, and those above the base link.
     """
@@ -104,6 +107,7 @@ class Chain(Record):
     tips: tuple[int, ...]
     tip_transforms: FloatArray
     gravity: FloatArray
+    unmodelled_joints: tuple[str, ...]
     findings: tuple[Finding, ...]
 
     @classmethod
@@ -280,7 +284,27 @@ def serial_chain(
             [bodies[i + 1].link_transforms[tip] for i, tip in zip(tips, tip_links, strict=True)]
         ),
         gravity=gravity,
+        unmodelled_joints=_unmodelled_joints(tree, description, base, bodies),
         findings=(*findings, *mount_findings),
+    )
+
+
+def _unmodelled_joints(
+    tree: LinkTree, description: RobotDescription, base: str, bodies: Sequence[Body]
+) -> tuple[str, ...]:
+    """Return the movable joints that move no mass of the model, no tip and not the base link."""
+    moving: set[str] = set()
+    carried = [name for body in bodies[1:] for name in body.link_transforms]
+    for link in (base, *(body for body in carried if description.links[body].has_mass)):
+        joint = tree.parent_joint.get(link)
+        while joint is not None and joint.name not in moving:
+            moving.add(joint.name)
+            joint = tree.parent_joint.get(joint.parent)
+    moving.update(tree.parent_joint[next(iter(body.link_transforms))].name for body in bodies[1:])
+    return tuple(
+        name
+        for name, joint in description.joints.items()
+        if joint.kind != 'fixed' and name not in moving
     )
 
 

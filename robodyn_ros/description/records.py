@@ -111,6 +111,12 @@ class Link(Record):
     inertial: Inertial | None = None
     within_body: bool = False
 
+    @property
+    def has_mass(self) -> bool:
+        """Whether anything has to be done to move it."""
+        inertial = self.inertial
+        return inertial is not None and bool(inertial.mass or np.any(inertial.inertia))
+
 
 @dataclass(frozen=True)
 class Mimic:

@@ -8,7 +8,7 @@ pytest.importorskip('mujoco')
 
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
-from random_sequences import KINDS, SPRINGS, STREAMS, Case, Driver
+from random_sequences import KINDS, SPRINGS, STREAMS, WEIGHED, Case, Driver
 
 few = settings(max_examples=max(1, settings().max_examples // 4))
 many = settings(max_examples=2 * settings().max_examples)
@@ -175,4 +175,12 @@ def test_no_stream_second_source_or_mount_throws_an_arm(case):
 @settings(max_examples=20)
 @given(case=SPRINGS)
 def test_no_change_of_springs_motion_or_push_throws_an_arm(case):
+    event(judge('', case))
+
+
+@pytest.mark.slow
+@pytest.mark.hypothesis
+@settings(max_examples=20)
+@given(case=WEIGHED)
+def test_no_load_that_is_weighed_at_any_time_throws_an_arm(case):
     event(judge('', case))

@@ -117,12 +117,17 @@ const char * door_wrench(Door * door, const char * frame, const double * wrench)
   return door->say(door->logic.set_target_wrench(frame, given));
 }
 
+const char * door_weigh(Door * door)
+{
+  return door->say(door->logic.weigh());
+}
+
 // What the last cycle refused, in words.
 const char * door_refused(Door * door)
 {
   for (const robodyn::Fault & refusal :
        {door->logic.take_refused_setpoint(), door->logic.take_refused_target(),
-        door->logic.take_refused_wrench()}) {
+        door->logic.take_refused_wrench(), door->logic.take_refused_weighing()}) {
     if (refusal) { return door->say(door->logic.text_of(refusal)); }
   }
   return "";

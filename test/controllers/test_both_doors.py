@@ -51,10 +51,12 @@ TIMEOUT = 0.1  # state_timeout [s]
 COMPARED = 0.5  # s, of the motion after a request
 TOLERANCE = 0.02  # N m, between torques of up to 30
 NAMES = ('yaw', 'shoulder', 'elbow')
+TOOL = 'tool'
 START = np.array([0.2, -0.6, 1.1])
 TURN, DURATION = np.array([0.3, 0.2, -0.2]), 1.0
 UPRIGHT = (0.0, 0.0, 0.0, 1.0)
 PARAMETERS: dict[str, Any] = {
+    'tip_link': TOOL,
     'mode': 'cartesian_impedance',
     'state_timeout': TIMEOUT,
     'contact_threshold_moving': (3.0,),
@@ -77,6 +79,8 @@ def description() -> str:
             )
             for k, (name, at) in enumerate(zip(NAMES[1:], [(0, 0, 0.1), (0.3, 0, 0)]))
         ),
+        link('head', 1.0, (0.0, 0.0, 0.1), moments),
+        joint('neck', 'base', 'head', 'revolute', xyz=(0.2, 0, 0.5), more=_LIMIT),
         link('tool'),
         joint('flange', 'link2', 'tool', 'fixed', xyz=(0.3, 0, 0)),
     )
@@ -105,6 +109,7 @@ ARGUMENTS: dict[str, list[Any]] = {
     'setpoint': [ctypes.c_int, ctypes.POINTER(_TEXT), _NUMBERS],
     'pose': [_TEXT, _NUMBERS],
     'wrench': [_TEXT, _NUMBERS],
+    'weigh': [],
     'refused': [],
     'fault': [],
 }
@@ -118,8 +123,10 @@ class Door:
 
     def __init__(self, urdf: str, **parameters: Any) -> None:
         self.parameters = {'urdf_file': urdf, **PARAMETERS, **parameters}
-        self.arm = rd.RobotModel.from_urdf(urdf)
-        self.simulation = ArmSimulation.from_urdf(urdf, time_step=PERIOD, initial_position=START)
+        self.arm = rd.RobotModel.from_urdf(urdf, tip_link=TOOL)
+        self.simulation = ArmSimulation.from_urdf(
+            urdf, tip_link=TOOL, time_step=PERIOD, initial_position=START
+        )
         self.jump = np.zeros(3)  # between the arm and what is measured [rad]
         self.now, self.torque = 10.0, np.full(3, np.nan)
         self.is_measured = True  # whether states come
@@ -231,6 +238,9 @@ class Node(Door):
             )
         )
 
+    def weigh(self) -> str:
+        return self.answer(lambda: self.pipeline.weigh(self.stack.model.gravity))
+
     def payload(self, mass, center=(0.0, 0.0, 0.0), inertia=(0.0,) * 6, on='') -> str:
         xx, xy, xz, yy, yz, zz = inertia
         tensor = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
@@ -323,6 +333,9 @@ class Controller(Door):
         numbers = pointer(np.array(wrench, dtype=float))
         return self._in_loop(self.say('wrench', frame.encode(), numbers))
 
+    def weigh(self) -> str:
+        return self._in_loop(self.say('weigh'))
+
     def _beside(self, name: str, *arguments: Any) -> str:
         """Return the answer to a request that waits for a cycle; usually there is one."""
         found: list[str] = []
@@ -377,7 +390,7 @@ def doors(urdf, tmp_path_factory) -> tuple[type[Door], type[Door]]:
     for name, types in ARGUMENTS.items():
         function = getattr(Controller.library, f'door_{name}')
         function.argtypes = [ctypes.c_void_p, *types]
-    Controller.model = shared_model(exported(rd.RobotModel.from_urdf(urdf), folder))
+    Controller.model = shared_model(exported(rd.RobotModel.from_urdf(urdf, tip_link=TOOL), folder))
     return Node, Controller
 
 
@@ -391,6 +404,7 @@ ESSENCES = (
     ('nothing followed', 'nothing is followed|there is no fresh'),
     ('no spring', 'no spring at the tip'),
     ('mode', 'the mode is'),
+    ('motion', 'moves'),
     ('quaternion', 'norm of the quaternion'),
     ('frame', 'frame_id'),
     ('body', 'inertia that a body|principal moments'),
@@ -524,6 +538,14 @@ def inactive_after_disabled(door: Door) -> None:
     door.jump[1] = 0.3
 
 
+def weighed(door: Door) -> None:
+    """The hand has taken half a kilogram, which the model carries by now."""
+    rest(door)
+    assert door.weigh() == ''
+    door.simulation.carry([rd.Payload(0.5, (0.0, 0.0, 0.02), link=TOOL)])
+    door.run(2.5)
+
+
 # --- requests ----------------------------------------------------------------------------------
 
 FAR = (100.0, 0.0, 0.0)
@@ -588,6 +610,16 @@ ROWS = (
     Row('a wrench after a fault', fault, lambda d: d.wrench(PUSH), 'fault'),
     Row('a wrench while stale', stale, lambda d: d.wrench(PUSH), 'nothing followed'),
     Row('a wrench while stopping', stopping, lambda d: d.wrench(PUSH), 'inactive'),
+    Row('a weighing', rest, lambda d: d.weigh(), 'accepted'),
+    Row('a weighing of what is taken besides', weighed, lambda d: d.weigh(), 'accepted'),
+    Row('a weighing on springs of the joints', joint_springs, lambda d: d.weigh(), 'accepted'),
+    Row('a payload beside what was weighed', weighed, lambda d: d.payload(0.2), 'accepted'),
+    Row('a weighing in motion', motion, lambda d: d.weigh(), 'motion'),
+    Row('a weighing in contact', contact, lambda d: d.weigh(), 'fault'),
+    Row('a weighing after a fault', fault, lambda d: d.weigh(), 'fault'),
+    Row('a weighing while stale', stale, lambda d: d.weigh(), 'nothing followed'),
+    Row('a weighing while disabled', disabled, lambda d: d.weigh(), 'inactive'),
+    Row('a weighing in a mode that is new', changed_mode, lambda d: d.weigh(), 'mode'),
     Row('a payload', rest, lambda d: d.payload(1.0, (0, 0, 0.05), CUBE), 'accepted'),
     Row('a payload in motion', motion, lambda d: d.payload(1.0, (0, 0, 0.05), CUBE), 'accepted'),
     Row('a payload in contact', contact, lambda d: d.payload(1.0), 'accepted'),
@@ -698,6 +730,18 @@ ROWS = (
         'accepted',
     ),
     Row(
+        'a position of a joint that moves nothing of the arm, too',
+        rest,
+        lambda d: d.setpoint([2.0, 0.25], ('neck', 'yaw')),
+        'accepted',
+    ),
+    Row(
+        'a position of a joint that moves nothing of the arm alone',
+        rest,
+        lambda d: d.setpoint([0.2], ('neck',)),
+        'joints',
+    ),
+    Row(
         'a position of another joint',
         rest,
         lambda d: d.setpoint([0.2] * 3, ('a', 'b', 'c')),
@@ -766,7 +810,7 @@ def test_a_controller_of_a_tree_carries_a_payload_in_each_hand_and_aims_the_chos
         HERE.parents[1] / 'urdf' / 'two_arms_on_a_torso.urdf.xacro',
     )
     tree = rd.RobotModel.from_urdf(file, tip_link=tips)
-    settings = checked({**PARAMETERS, 'urdf_file': str(file), 'tip_links': tips})
+    settings = checked({**PARAMETERS, 'urdf_file': str(file), 'tip_link': '', 'tip_links': tips})
     given = replace(arm_settings(tree, settings), on_contact='stop')
     numbers = pointer(setting_numbers(given, control_stack.reference_limits(tree)))
     model = SharedModel.from_buffer_copy(shared_model(exported(tree, tmp_path)))

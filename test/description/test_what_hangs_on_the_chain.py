@@ -155,6 +155,33 @@ def test_floating_joint_off_the_chain_is_locked_with_a_warning():
     assert arm.inertial_parameters[1, 9] == 4.0
 
 
+OTHERS = (
+    joint('lift', 'prismatic', 'world', 'base', '<axis xyz="0 0 1"/>'),
+    link('world', BOX),
+    joint('neck', 'revolute', 'base', 'head', '<axis xyz="0 0 1"/>'),
+    link('head', BOX),
+    joint('mast', 'revolute', 'world', 'lamp', '<axis xyz="0 1 0"/>'),
+    link('lamp', BOX),
+    joint('dial', 'continuous', 'l2', 'needle', '<axis xyz="1 0 0"/>'),
+    link('needle'),
+    joint('wrist', 'revolute', 'l2', 'palm', '<axis xyz="1 0 0"/>'),
+    link('palm'),
+    joint('held', 'revolute', 'palm', 'ball', '<axis xyz="0 1 0"/>'),
+    link('ball', BOX),
+)
+
+
+def test_joints_that_move_neither_base_nor_a_mass_of_the_model_are_named():
+    text = robot(*ARM, *GRIPPER, *OTHERS)
+    ends = {'base_link': 'base', 'tip_link': 'l2'}
+    arm = rd.RobotModel.from_urdf(text, **ends)
+    assert arm.unmodelled_joints == ('neck', 'mast', 'dial')
+    for name in ('finger', 'thumb', *arm.unmodelled_joints, 'wrist', 'held'):
+        moved = rd.RobotModel.from_urdf(text, locked_positions={name: 0.4}, **ends)
+        is_same = np.allclose(moved.inertial_parameters, arm.inertial_parameters, atol=1e-12)
+        assert is_same == (name in arm.unmodelled_joints), name
+
+
 def test_several_roots_need_a_base():
     text = robot(*ARM, link('elsewhere'))
     with pytest.raises(errors.NoChain, match="'elsewhere'"):

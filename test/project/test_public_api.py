@@ -94,7 +94,7 @@ ATTRIBUTES = {
     ' friction_curve gravity has_identified_friction inertial_parameters joint_names'
     ' link_frames load_friction n name parents'
     ' position_limits possible_payload possible_positions rotor_inertia'
-    ' rotor_matrix tip_link tip_links velocity_limits viscous_friction',
+    ' rotor_matrix tip_link tip_links unmodelled_joints velocity_limits viscous_friction',
     'TimedMotion': 'acceleration active_limits duration effort joint_names position progress'
     ' rms_effort slowed smoothing_cost time velocity waypoints',
 }

@@ -24,6 +24,7 @@ from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import NoSolution, RobodynError
 
 NAMES = tuple(f'panda_joint{i}' for i in range(1, 8))
+LET_GO = 0.5  # J, that a hand may put in which presses, is taken for a weight and lets go
 TILTING = 0.2  # s, that a base takes
 SETTLING = 0.4  # s, until the torque of a new load or gravity has come, at the rate limit
 BEGIN = 0.05  # s, from the first state on
@@ -234,6 +235,33 @@ SPRINGS = st.builds(
 """Changes of springs, motions and pushes of an arm with friction; it begins in computed torque."""
 
 
+def _on_springs(mode, events):
+    return [('change', {'mode': mode}), ('wait', 0.6), *events]
+
+
+# A hand presses so long [s] after a weighing begins, for so long, and lets go within it or later.
+weighings = st.tuples(
+    st.just('weigh'),
+    st.floats(0.0, 1.2),
+    st.tuples(*2 * [st.one_of(st.just(0.0), st.floats(-10.0, 10.0))], st.floats(-20.0, 5.0)),
+    st.floats(0.2, 4.0),
+)
+WEIGHED = st.builds(
+    Case,
+    st.builds(
+        _on_springs,
+        st.sampled_from(MODES[2:]),
+        st.lists(
+            st.one_of(waits, weighings, weighings, weighings, pushes, springs, follows, payloads),
+            max_size=10,
+        ),
+    ),
+    rate=st.sampled_from([1000.0, 250.0]),
+    has_friction=st.just(True),
+)
+"""An arm on springs that weighs what it holds at any time; changes, motions, hands that press."""
+
+
 class Arm(FrictionlessArm):
     """An arm whose driver filters, and whose world pushes."""
 
@@ -412,6 +440,17 @@ class Arm(FrictionlessArm):
         elif kind == 'push':
             self.simulation.push(np.array([*given[0], 0.0, 0.0, 0.0]))
             self.pushed = self.now + given[1]
+        elif kind == 'weigh':
+            try:
+                self.pipeline.weigh(self.simulation._model.opt.gravity)
+            except RobodynError:
+                self.refusals += 1
+            else:
+                self.work += LET_GO
+            self.run(given[0])
+            self.simulation.push(np.array([*given[1], 0.0, 0.0, 0.0]))
+            self.pushed = self.now + given[2]
+            self.run(given[2])
         elif kind == 'silence':
             # Without friction nobody holds an arm for longer by what it did before.
             self.silent_until = self.now + given[0]

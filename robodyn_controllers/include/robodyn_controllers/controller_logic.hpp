@@ -374,15 +374,24 @@ public:
     Vector setpoint(3 * n, 0.0);
     std::fill_n(setpoint.begin(), n, kUnnamed);
     const std::vector<std::string> & joints = arm_->joints.names;
+    const char * const * const others = arm_->model->unmodelled_joints;
+    bool is_one_modelled = false;
     for (std::size_t i = 0; i < names.size(); ++i) {
+      if (
+        std::find(others, others + arm_->model->unmodelled, names[i]) !=
+        others + arm_->model->unmodelled) {
+        continue;
+      }
       const auto joint = static_cast<std::size_t>(
         std::find(joints.begin(), joints.end(), names[i]) - joints.begin());
       if (joint == n) { return "a joint is not the arm's"; }
+      is_one_modelled = true;
       if (setpoint[joint] != kUnnamed) { return "a joint is named twice"; }
       setpoint[joint] = positions[i];
       if (!velocities.empty()) { setpoint[n + joint] = velocities[i]; }
       if (!accelerations.empty()) { setpoint[2 * n + joint] = accelerations[i]; }
     }
+    if (!is_one_modelled) { return "allowed: at least one joint of the arm"; }
     arm_->new_setpoint.put(setpoint);
     return "";
   }

@@ -140,6 +140,8 @@ robodyn_model_v5(void)
     LOAD,
     generator,
     joint_names,
+    UNMODELLED,
+    unmodelled_joints,
     base_link,
     TIPS,
     tip_links,

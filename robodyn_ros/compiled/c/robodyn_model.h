@@ -52,6 +52,9 @@ typedef struct
   const char * generator;
   /* UTF-8 */
   const char * const * joint_names;
+  /* Joints of the robot that move nothing of the model: a trajectory may name them. */
+  int unmodelled;
+  const char * const * unmodelled_joints;
   const char * base_link;
   int tips; /* one of a chain, several of a tree */
   const char * const * tip_links;

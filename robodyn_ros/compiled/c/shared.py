@@ -149,6 +149,7 @@ def _constants(model: RobotModel, run_time: RunTime, generator: str) -> str:
     heaviest, largest = map(_number, model.possible_payload)
     names = [_text(f'name_{k}', name) for k, name in enumerate(model.joint_names)]
     tips = [_text(f'tip_{k}', name) for k, name in enumerate(model.tip_links)]
+    others = [_text(f'other_{k}', name) for k, name in enumerate(model.unmodelled_joints)]
     return '\n'.join(
         [
             f'enum {{ JOINTS = {model.n}, TIPS = {len(tips)}, VARYING = {len(run_time.varying)},'
@@ -160,6 +161,10 @@ def _constants(model: RobotModel, run_time: RunTime, generator: str) -> str:
             _text('kinematics', kinematics_digest(model)),
             _text('generator', generator),
             f'static const char *const joint_names[JOINTS] = {{{_listed(names, "name_")}}};',
+            f'enum {{ UNMODELLED = {len(others)} }};',
+            *others,
+            'static const char *const unmodelled_joints[] ='
+            f' {{{_listed(others, "other_") or 0}}};',
             'static const unsigned char is_prismatic[JOINTS] ='
             f' {{{", ".join(str(int(each)) for each in model.dh.prismatic)}}};',
             _array('position_limits', model.position_limits),
@@ -259,6 +264,8 @@ class SharedModel(ctypes.Structure):
         ('load_size', ctypes.c_int),
         ('generator', ctypes.c_char_p),
         ('joint_names', ctypes.POINTER(ctypes.c_char_p)),
+        ('unmodelled', ctypes.c_int),
+        ('unmodelled_joints', ctypes.POINTER(ctypes.c_char_p)),
         ('base_link', ctypes.c_char_p),
         ('tips', ctypes.c_int),
         ('tip_links', ctypes.POINTER(ctypes.c_char_p)),

@@ -589,6 +589,12 @@ class ControlCycle:
             if message.rows.times:
                 self._check_controller()
                 pipeline.follow(message.trajectory(self._start(message.stamp)))
+                if others := {*message.rows.joint_names} - {*self.stack.model.joint_names}:
+                    self._node.get_logger().info(
+                        f'left out of trajectories: {", ".join(sorted(others))}, which move '
+                        'nothing of the model',
+                        once=True,
+                    )
                 if self.long_wait:
                     self._node.get_logger().warning(
                         self.long_wait, throttle_duration_sec=WARNING_PERIOD
