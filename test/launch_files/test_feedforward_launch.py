@@ -11,8 +11,7 @@ import xacro
 
 pytest.importorskip('launch_testing', reason='needs launch_testing, of a ROS installation')
 
-import launch_testing
-from launch_rig import ARM, Driver, Listener, bad_lines, launched
+from launch_rig import ARM, Driver, Listener, ends_well, launched
 from trajectory_msgs.msg import JointTrajectory
 
 from robodyn_ros import RobotModel, gravity_torque
@@ -77,10 +76,4 @@ class TestBesideAController(unittest.TestCase):
         np.testing.assert_allclose(last.effort, gravity_torque(model, target), atol=1e-6)
 
 
-@launch_testing.post_shutdown_test()
-class TestAfterwards(unittest.TestCase):
-    def test_node_ended_cleanly(self, proc_info):
-        launch_testing.asserts.assertExitCodes(proc_info)
-
-    def test_nothing_went_wrong(self, proc_output):
-        self.assertEqual(bad_lines(proc_output), [])
+TestAfterwards = ends_well()

@@ -12,7 +12,7 @@ import xacro
 pytest.importorskip('launch_testing', reason='needs launch_testing, of a ROS installation')
 
 import launch_testing
-from launch_rig import ARM, Driver, Listener, bad_lines, launched
+from launch_rig import ARM, Driver, Listener, ends_well, launched
 from rcl_interfaces.srv import GetParameters
 from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
@@ -101,16 +101,12 @@ class TestBesideADriver(unittest.TestCase):
         self.assertEqual(tip_link.string_value, 'left_tool0')
 
 
+# The driver falls silent between the tests.
+TestAfterwards = ends_well('no fresh state of')
+
+
 @launch_testing.post_shutdown_test()
-class TestAfterwards(unittest.TestCase):
-    def test_node_ended_cleanly(self, proc_info):
-        launch_testing.asserts.assertExitCodes(proc_info)
-
-    def test_nothing_went_wrong_but_that_the_driver_fell_silent_between_the_tests(
-        self, proc_output
-    ):
-        self.assertEqual(bad_lines(proc_output, 'no fresh state of'), [])
-
+class TestTraces(unittest.TestCase):
     def test_log_level_was_taken(self, proc_output):
         text = ''.join(chunk.text.decode() for chunk in proc_output)
         self.assertNotIn('[INFO]', text)

@@ -23,26 +23,10 @@ WITH_ROS2_CONTROL = ROOT / 'urdf' / 'with_ros2_control.urdf.xacro'
 CONTROLLERS = yaml.safe_load((ROOT / 'config' / 'ros2_controllers.yaml').read_text())
 PAPERS_ARMS = sorted((ROOT / 'urdf').glob('*.urdf'))
 
-# What the *_parameters.yaml of ros2_control 4 and ros2_controllers 4, those of Jazzy, document.
-DOCUMENTED = {
-    'controller_manager': {'update_rate'},
-    'joint_state_broadcaster': {
-        'use_local_topics',
-        'joints',
-        'extra_joints',
-        'interfaces',
-        'map_interface_to_joint_state',
-        'use_urdf_to_filter',
-        'frame_id',
-        'publish_dynamic_joint_states',
-    },
-    'forward_effort_controller': {'joints', 'interface_name'},
-    'joint_trajectory_controller': {
-        'joints',
-        'command_interfaces',
-        'state_interfaces',
-        'gains',
-    },
+KINDS = {
+    'joint_state_broadcaster': 'joint_state_broadcaster/JointStateBroadcaster',
+    'forward_effort_controller': 'forward_command_controller/ForwardCommandController',
+    'joint_trajectory_controller': 'joint_trajectory_controller/JointTrajectoryController',
 }
 PLUGINS = {
     'use_mock_hardware:=true': 'mock_components/GenericSystem',
@@ -82,27 +66,13 @@ def section(name):
 # --- the controllers ---------------------------------------------------------------------------
 
 
-def test_controllers_have_only_documented_parameters():
-    controllers = {
-        name: value
-        for name, value in section('controller_manager').items()
-        if isinstance(value, dict)
-    }
-    assert {name: value['type'] for name, value in controllers.items()} == {
-        'joint_state_broadcaster': 'joint_state_broadcaster/JointStateBroadcaster',
-        'forward_effort_controller': 'forward_command_controller/ForwardCommandController',
-        'joint_trajectory_controller': 'joint_trajectory_controller/JointTrajectoryController',
-    }
-    assert all(set(value) == {'type'} for value in controllers.values())
-    for name, documented in DOCUMENTED.items():
-        assert set(section(name)) - set(controllers) - {'type'} <= documented
-    assert section('forward_effort_controller')['interface_name'] == 'effort'
-
-
 def test_spawner_finds_the_type_of_each_controller_in_its_own_section():
     # controller_manager's spawner looks there when the manager itself was not given it.
-    for name in DOCUMENTED.keys() - {'controller_manager'}:
-        assert section(name)['type'] == section('controller_manager')[name]['type']
+    manager = section('controller_manager')
+    controllers = {name: each for name, each in manager.items() if isinstance(each, dict)}
+    assert controllers == {name: {'type': kind} for name, kind in KINDS.items()}
+    assert {name: section(name)['type'] for name in KINDS} == KINDS
+    assert section('forward_effort_controller')['interface_name'] == 'effort'
 
 
 @pytest.mark.parametrize('prefix', ['', 'left_'])

@@ -8,8 +8,7 @@ import pytest
 
 pytest.importorskip('launch_testing', reason='needs launch_testing, of a ROS installation')
 
-import launch_testing
-from launch_rig import ROOT, Listener, launched
+from launch_rig import ROOT, Listener, ends_well, launched
 from trajectory_msgs.msg import JointTrajectory
 
 MOTION = 'time,joint1,joint2,joint3,joint4,joint5,joint6\n0,0,0,0,0,0,0\n1,0,0,0,0,0,0\n'
@@ -39,7 +38,4 @@ class TestMotion(unittest.TestCase):
             listener.close()
 
 
-@launch_testing.post_shutdown_test()
-class TestEnd(unittest.TestCase):
-    def test_it_ends_by_itself_and_well(self, proc_info):
-        launch_testing.asserts.assertExitCodes(proc_info)
+TestAfterwards = ends_well()

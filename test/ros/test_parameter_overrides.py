@@ -12,14 +12,13 @@ rclpy = pytest.importorskip('rclpy', reason='needs ROS 2')
 pytest.importorskip('mujoco')
 
 from rcl_interfaces.msg import ParameterType  # noqa: E402
-from rclpy.exceptions import ParameterException  # noqa: E402
 from rclpy.node import Node  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 
 from robodyn_ros import RobotModel  # noqa: E402
-from robodyn_ros.control.settings import PARAMETERS, checked  # noqa: E402
+from robodyn_ros.control.settings import PARAMETERS  # noqa: E402
 from robodyn_ros.errors import InvalidArgument, UnsupportedJoint  # noqa: E402
-from robodyn_ros.ros import parameter_overrides, simulator_node  # noqa: E402
+from robodyn_ros.ros import parameter_overrides  # noqa: E402
 from robodyn_ros.ros.parameter_overrides import declare, similar_name  # noqa: E402
 from robodyn_ros.ros_parameters import parameters_of  # noqa: E402
 
@@ -38,15 +37,12 @@ def context():
 
 
 @pytest.fixture
-def node_with(context, tmp_path):
+def node_with(context):
     """Return a function that makes a node with these parameters on its command line."""
     nodes = []
 
-    def make(*rules, file=None):
+    def make(*rules):
         words = ['--ros-args']
-        if file is not None:
-            (tmp_path / 'file.yaml').write_text(file)
-            words += ['--params-file', str(tmp_path / 'file.yaml')]
         for rule in rules:
             words += ['-p', rule]
         nodes.append(Node('dynamics_node', context=context, cli_args=words))
@@ -61,8 +57,8 @@ def node_with(context, tmp_path):
 def values(node_with):
     """Return a function that gives the dynamics node's parameters with these on top."""
 
-    def of(*rules, file=None):
-        node = node_with(*rules, file=file)
+    def of(*rules):
+        node = node_with(*rules)
         declare(node, PARAMETERS, is_lifecycle=True)
         return parameter_overrides.values(node, PARAMETERS)
 
@@ -94,16 +90,6 @@ def test_value_is_taken_as_it_is_meant(values):
         assert repr(found) == repr(value), rule
 
 
-def test_whole_numbers_in_a_file_are_taken(values):
-    found = values(
-        file='dynamics_node:\n  ros__parameters:\n    kp: [100, 50]\n    kd: 20\n'
-        '    ramp_time: 1\n    joints: []\n'
-    )
-    assert list(found['kp']) == [100.0, 50.0] and list(found['kd']) == [20.0]
-    assert found['ramp_time'] == 1.0
-    checked(found)
-
-
 def test_value_of_another_type_is_refused_with_what_is_meant(values):
     for rule, wanted in (
         ('kp:=fast', 'parameter kp.*fast.*a number, or a list of numbers'),
@@ -114,11 +100,6 @@ def test_value_of_another_type_is_refused_with_what_is_meant(values):
         ('mode:=3', 'parameter mode.*text'),
     ):
         assert re.search(wanted, refusal(InvalidArgument, values, rule)), rule
-
-
-def test_whole_number_out_of_its_range_is_refused(values):
-    with pytest.raises(ParameterException, match='effort_limit_scale'):
-        values('effort_limit_scale:=2')
 
 
 # --- names -------------------------------------------------------------------------------------
@@ -164,12 +145,6 @@ def test_every_slip_of_one_letter_is_known():
                     assert similar_name(slip, NAMES), slip
 
 
-def test_other_unknown_parameters_are_named_in_one_warning(values, context, capfd):
-    values('gain_p:=1.0', 'use_sim_time:=false', file='/**:\n  ros__parameters:\n    rate: 5\n')
-    warnings = [line for line in capfd.readouterr().err.splitlines() if 'has no parameter' in line]
-    assert len(warnings) == 1 and 'gain_p, rate: ignored' in warnings[0]
-
-
 # --- declared ----------------------------------------------------------------------------------
 
 
@@ -209,20 +184,6 @@ def test_plain_node_lets_no_parameter_change(node_with):
     assert all(node.describe_parameter(p.name).read_only for p in parameters_of('feedforward'))
 
 
-# --- later -------------------------------------------------------------------------------------
-
-
-def test_later_values_are_taken_as_they_are_meant(node_with):
-    node = node_with()
-    declare(node, PARAMETERS, is_lifecycle=True)
-    changes = [Parameter('kp', value=50), Parameter('ramp_time', value=2)]
-    assert all(result.successful for result in node.set_parameters(changes))
-    assert list(node.get_parameter('kp').value) == [50.0]
-    assert node.get_parameter('ramp_time').value == 2.0
-    (result,) = node.set_parameters([Parameter('kp', value='fast')])
-    assert not result.successful
-
-
 # --- what the library lets a caller choose ------------------------------------------------------
 
 
@@ -237,16 +198,3 @@ def test_what_a_caller_of_the_library_may_choose_is_told_as_what_a_user_of_the_n
         'allowed: another sentence, a tip_link before it, or a URDF without its <mimic> where it '
         'has a drive of its own'
     )
-
-
-# --- the simulator -----------------------------------------------------------------------------
-
-
-def test_simulator_takes_values_as_they_are_meant_and_keeps_them(node_with):
-    node = node_with('gravity:=[0,0,-1]', 'time_step:=1', 'initial_position:=0')
-    declare(node, simulator_node.PARAMETERS)
-    assert list(node.get_parameter('gravity').value) == [0.0, 0.0, -1.0]
-    assert node.get_parameter('time_step').value == 1.0
-    assert list(node.get_parameter('initial_position').value) == [0.0]
-    (result,) = node.set_parameters([Parameter('time_step', value=0.1)])
-    assert not result.successful and 'read-only' in result.reason

@@ -2,23 +2,23 @@
 """No name reaches the log, diagnostics or an answer with anything in it that cannot be printed."""
 
 import re
-import time
-from types import SimpleNamespace
 
 import pytest
 from robots import two_link_urdf
 
 rclpy = pytest.importorskip('rclpy', reason='needs ROS 2')
 
+from node_rig import ARM, NodeRig  # noqa: E402
 from rclpy.impl.rcutils_logger import CallerId  # noqa: E402
+from std_msgs.msg import String  # noqa: E402
 
-from robodyn_ros.ros.conversions import diagnostic_status  # noqa: E402
+from robodyn_interfaces.msg import Payload  # noqa: E402
+from robodyn_interfaces.srv import SetGravity, SetPayload  # noqa: E402
 from robodyn_ros.ros.plain_text import (  # noqa: E402
     PlainLogger,
     PlainLoggerMixin,
     plain,
 )
-from robodyn_ros.ros.rclpy_workarounds import log_exceptions  # noqa: E402
 
 ESCAPES = '\x1b]0;pwned\x07\x1b[2J\u009b31m'
 FORGED = '\n[FATAL] [1.0] [dynamics_node]: forged'
@@ -41,24 +41,6 @@ NODE = re.compile(r'\[(INFO|WARN|ERROR|FATAL)\] \[\d+\.\d+\] \[[\w.]+\]: ')
 )
 def test_what_cannot_be_printed_is_spelled_out(text, said):
     assert plain(text) == said
-
-
-def test_traceback_of_a_transition_is_lines_that_belong_together():
-    logged = []
-    logger = SimpleNamespace(fatal=logged.append)
-
-    def fail(node, state):
-        raise ValueError(FORGED)
-
-    with pytest.raises(ValueError):
-        log_exceptions(fail)(SimpleNamespace(get_logger=lambda: logger), None)
-    (text,) = logged
-    assert plain(text) == text and FORGED not in text and 'ValueError' in text
-
-
-def test_diagnostics_are_plain():
-    status = diagnostic_status('n', 'h', b'\0', HOSTILE, {'joints': HOSTILE})
-    assert status.message.isprintable() and status.values[0].value.isprintable()
 
 
 def test_lines_of_a_plain_logger_are_told_apart_by_who_logs():
@@ -90,103 +72,83 @@ def lines_of(log):
     return log
 
 
+@pytest.fixture
+def rig(tmp_path):
+    result = NodeRig(tmp_path / 'node.log')
+    (tmp_path / 'node.log').touch()
+    yield result
+    result.close()
+
+
+def ended_plainly(rig):
+    """End a node, and return its log; all that it said can be printed."""
+    assert rig.end() == 0
+    for report in rig.reports:
+        for value in report.values():
+            assert not isinstance(value, str) or value.isprintable(), repr(value)
+    return lines_of(rig.log)
+
+
 @pytest.mark.slow
 @pytest.mark.ros
-def test_hostile_names_in_messages_reach_nobodys_terminal(tmp_path, panda_urdf):
-    from node_rig import ARM, NodeRig
-    from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
-    from rcl_interfaces.srv import SetParameters
-    from std_msgs.msg import String
-
-    from robodyn_interfaces.msg import Payload
-    from robodyn_interfaces.srv import SetGravity, SetPayload
-
+def test_hostile_names_in_messages_reach_nobodys_terminal(rig, panda_urdf):
     position = [0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7]
-    rig = NodeRig(tmp_path / 'node.log')
-    (tmp_path / 'node.log').touch()
-    try:
-        rig.start(
-            urdf_file=panda_urdf,
-            base_link='panda_link0',
-            tip_link='panda_link8',
-            mode='computed_torque',
-        )
-        strangers = [HOSTILE] + ARM[1:4]
-        rig.until(
-            lambda: 'pwned' in rig.report.get('message', ''),
-            lambda: rig.send([0.1], names=[HOSTILE]),
-        )
-        rig.until(lambda: 'pwned' in rig.log, lambda: rig.send([0.1], names=[HOSTILE]))
-        rig.send([0.1] * 3, names=strangers)
-        rig.bring_up(position)
+    rig.start(
+        urdf_file=panda_urdf,
+        base_link='panda_link0',
+        tip_link='panda_link8',
+        mode='computed_torque',
+    )
+    rig.until(
+        lambda: 'pwned' in rig.report.get('message', '') and 'pwned' in rig.log,
+        lambda: rig.send([0.1], names=[HOSTILE]),
+    )
+    rig.send([0.1] * 3, names=[HOSTILE] + ARM[1:4])
+    rig.bring_up(position)
 
-        def hold():
-            rig.send(position)
+    def hold():
+        rig.send(position)
 
-        rig.follow([[0.1]], [1.0], names=[HOSTILE])
-        rig.until(lambda: 'trajectory rejected' in rig.log, hold)
-        rig.until(lambda: 'pwned' in rig.report.get('last_rejection', 'pwned'), hold)
-        answers = [
-            rig.call(
-                SetPayload,
-                'set_payload',
-                SetPayload.Request(payload=Payload(mass=0.1, link=HOSTILE)),
-                hold,
-            ).message
-        ]
-        gravity = SetGravity.Request()
-        gravity.gravity.header.frame_id = HOSTILE
-        gravity.gravity.vector.z = -9.81
-        answers.append(rig.call(SetGravity, 'set_gravity', gravity, hold).message)
-        text = ParameterValue(type=ParameterType.PARAMETER_STRING, string_value=HOSTILE)
-        for name in ('mode', HOSTILE):
-            request = SetParameters.Request(parameters=[Parameter(name=name, value=text)])
-            answers.append(rig.call(SetParameters, 'set_parameters', request, hold))
-        rig.description.publish(String(data=f'<robot name="{HOSTILE}">'))
-        end = time.monotonic() + 1.5
-        while time.monotonic() < end:
-            rig.send(position)
-            rig.spin(0.01)
-        assert rig.end() == 0
-        for answer in answers[:3]:
-            words = answer if isinstance(answer, str) else answer.results[0].reason
-            assert 'pwned' in words and words.isprintable(), repr(words)
-        for report in rig.reports:
-            for value in report.values():
-                assert not isinstance(value, str) or value.isprintable(), repr(value)
-        assert 'pwned' in lines_of(rig.log)
-    finally:
-        rig.close()
+    rig.follow([[0.1]], [1.0], names=[HOSTILE])
+    rig.until(lambda: 'trajectory rejected' in rig.log, hold)
+    rig.until(lambda: 'pwned' in rig.report.get('last_rejection', ''), hold)
+    payload = SetPayload.Request(payload=Payload(mass=0.1, link=HOSTILE))
+    gravity = SetGravity.Request()
+    gravity.gravity.header.frame_id = HOSTILE
+    gravity.gravity.vector.z = -9.81
+    answers = [
+        rig.call(SetPayload, 'set_payload', payload, hold).message,
+        rig.call(SetGravity, 'set_gravity', gravity, hold).message,
+        rig.set_parameter('mode', HOSTILE, hold).reason,
+    ]
+    rig.set_parameter(HOSTILE, HOSTILE, hold)
+    rig.description.publish(String(data=f'<robot name="{HOSTILE}">'))
+    reports = len(rig.reports)
+    rig.until(lambda: len(rig.reports) > reports + 1, hold)
+    for words in answers:
+        assert 'pwned' in words and words.isprintable(), repr(words)
+    assert 'pwned' in ended_plainly(rig)
 
 
 @pytest.mark.slow
 @pytest.mark.ros
-@pytest.mark.parametrize('broken', [False, True], ids=['sound', 'to be refused'])
-def test_hostile_names_in_a_description_reach_nobodys_terminal(tmp_path, broken):
-    from node_rig import NodeRig
-    from std_msgs.msg import String
-
-    rig = NodeRig(tmp_path / 'node.log')
-    (tmp_path / 'node.log').touch()
+def test_hostile_names_in_a_description_reach_nobodys_terminal(rig):
     urdf = two_link_urdf().replace('"continuous"/>', '"continuous">')
     for name in ('joint1', 'joint2', 'link1', 'link2', 'base', 'two_link'):
         urdf = urdf.replace(f'"{name}"', f'"{name}{HOSTILE_XML}"')
-    if broken:
-        urdf = urdf.replace('mass value="', 'mass value="x', 1)
-    try:
-        rig.start(autostart='true', effort_limits='[100.0]', torque_rate_limit='[1000.0]')
-        rig.until(lambda: 'forged' in rig.log, lambda: rig.description.publish(String(data=urdf)))
-        rig.until(lambda: len(rig.reports) > 2)
-        names = [f'joint{k}' + HOSTILE.partition(']0')[0] for k in (1, 2)]
-        rig.send([0.1, 0.2], names=names)
-        rig.spin(0.5)
-        assert rig.end() == 0
-        for report in rig.reports:
-            for value in report.values():
-                assert not isinstance(value, str) or value.isprintable(), repr(value)
-        lines_of(rig.log)
-    finally:
-        rig.close()
+    to_be_refused = urdf.replace('mass value="', 'mass value="x', 1)
+    rig.start(autostart='true', effort_limits='[100.0]', torque_rate_limit='[1000.0]')
+    for text in (to_be_refused, urdf):
+        before = rig.log.count('forged')
+        rig.until(
+            lambda before=before: rig.log.count('forged') > before,
+            lambda text=text: rig.description.publish(String(data=text)),
+        )
+    rig.until(lambda: len(rig.reports) > 2)
+    names = [f'joint{k}' + HOSTILE.partition(']0')[0] for k in (1, 2)]
+    rig.send([0.1, 0.2], names=names)
+    rig.spin(0.5)
+    ended_plainly(rig)
 
 
 def test_every_node_that_logs_speaks_plainly():

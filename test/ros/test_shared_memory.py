@@ -7,7 +7,6 @@ import time
 from itertools import product
 
 import numpy as np
-import pytest
 
 from robodyn_ros.control.joint_state_buffer import MeasuredState
 from robodyn_ros.ros import shared_memory
@@ -17,7 +16,6 @@ from robodyn_ros.ros.shared_memory import (
     SharedObject,
     SharedRecord,
     SharedRing,
-    WatchdogCheck,
 )
 
 N = 3
@@ -25,58 +23,26 @@ N = 3
 # --- rows --------------------------------------------------------------------------------------
 
 
-def test_last_record_is_read_with_its_number():
-    record = SharedRecord(100)
-    assert record.read() is None
-    assert record.write(b'first') and record.write(b'second, longer')
-    assert record.read() == (2, b'second, longer')
-    assert record.write(b'3')
-    assert record.read() == (3, b'3')
-
-
-def test_ring_that_has_not_begun_has_no_rows():
-    ring = SharedRing(1000)
-    assert ring.read() is None and ring.read_all() == [] and not ring.write(b'')
-
-
-def test_record_that_was_read_before_is_not_read_again():
-    record = SharedRecord(100)
-    record.write(b'first')
-    assert record.read(after=0) == (1, b'first')
-    assert record.read(after=1) is None
-
-
-def test_record_that_is_too_long_is_refused_and_the_one_before_stays():
+def test_last_record_is_read_once_with_its_number_and_one_too_long_is_refused():
     record = SharedRecord(16)
-    record.write(b'short')
-    assert not record.write(b'x' * 100)
-    assert record.read() == (1, b'short')
+    assert record.read() is None
+    for number, data in enumerate((b'first', b'second, longer', b'3'), start=1):
+        assert record.write(data)
+        assert not record.write(b'x' * 100)
+        assert record.read() == record.read(after=number - 1) == (number, data)
+        assert record.read(after=number) is None
 
 
-def test_ring_keeps_the_newest_rows_in_order():
+def test_ring_keeps_the_newest_rows_in_order_and_begins_anew_with_another_length():
     ring = SharedRing(10 * 32)
-    ring.begin(16)
-    for k in range(25):
-        assert ring.write(b'%16d' % k)
-    assert ring.read() == (25, b'%16d' % 24)
-    assert ring.read_all() == [b'%16d' % k for k in range(15, 25)]
-
-
-def test_rows_of_another_length_begin_anew():
-    ring = SharedRing(1000)
-    ring.begin(100)
-    ring.write(b'x' * 100)
-    ring.begin(8)
-    assert ring.read() is None and ring.read_all() == []
-    ring.write(b'y' * 8)
-    assert ring.read_all() == [b'y' * 8]
-
-
-def test_row_longer_than_the_memory_is_refused():
-    ring = SharedRing(64)
-    ring.begin(100)
-    assert not ring.write(b'x' * 100)
-    assert ring.read() is None and ring.read_all() == []
+    for size, count in ((16, 25), (8, 1)):
+        assert ring.read() is None and ring.read_all() == []
+        ring.begin(size)
+        rows = [bytes([k]) * size for k in range(count)]
+        assert all(map(ring.write, rows))
+        assert ring.read()[1] == rows[-1] and ring.read_all() == rows[-10:]
+        ring.begin(1000)  # too long for the memory
+        assert not ring.write(b'x' * 1000)
 
 
 class Interrupted:
@@ -153,7 +119,7 @@ def state(k, effort=True):
     return MeasuredState(position, -position, 0.01 * k, True, 2.0 * position if effort else None)
 
 
-def test_state_and_command_are_read_as_they_were_written():
+def test_state_and_the_last_command_are_read_as_they_were_written():
     cycles = Cycles()
     cycles.begin(N)
     assert cycles.last() is None and cycles.states() is None
@@ -168,47 +134,14 @@ def test_state_and_command_are_read_as_they_were_written():
     assert (last.time, last.received, last.sent) == (0.02, 100.01, 100.02)
     assert np.isnan(last.effort).all() and (last.torque == 5.0).all()
     assert (last.commanded_at == 0.5).all()
-
-
-def test_state_without_a_command_leaves_the_last_one_to_the_watchdog():
-    cycles = Cycles()
-    cycles.begin(N)
-    cycles.received(state(1), 100.0)
-    cycles.sent(100.1, np.full(N, 5.0), np.full(N, 0.5))
-    cycles.received(state(2), 100.2)
+    cycles.sent(100.03, np.full(N, 5.0), np.full(N, 0.5))  # no second measurement
+    cycles.received(state(3), 100.04)
     cycles.write()
     last = cycles.last()
-    assert last.received == 100.2 and last.sent == 100.1 and (last.torque == 5.0).all()
-
-
-def test_command_without_a_state_is_no_second_measurement():
-    cycles = Cycles()
-    cycles.begin(N)
-    for k in range(3):
-        cycles.received(state(k), 100.0 + k)
-        cycles.sent(100.1 + k, np.zeros(N), np.zeros(N))
-        cycles.sent(100.2 + k, np.zeros(N), np.zeros(N))
-    states = cycles.states()
-    assert states.received.tolist() == [100.0, 101.0, 102.0]
-    assert (states.position[:, 0] == [0.0, 1.0, 2.0]).all()
-
-
-@pytest.mark.parametrize('n', [1, 200, 3000])
-def test_arm_of_any_size_is_read(n):
-    cycles = Cycles()
-    cycles.begin(n)
-    position = np.arange(n, dtype=float)
-    cycles.received(MeasuredState(position, -position, 1.0, True, None), 2.0)
-    cycles.write()
-    assert cycles.last().velocity[-1] == 1 - n
-
-
-def test_another_arm_begins_anew():
-    cycles = Cycles()
-    cycles.begin(N)
-    cycles.received(state(1), 100.0)
-    cycles.write()
-    cycles.begin(5)
+    assert (last.received, last.sent) == (100.04, 100.03) and (last.torque == 5.0).all()
+    assert cycles.states().received.tolist() == [100.0, 100.01, 100.04]
+    assert (cycles.states().position[:, 0] == [1.0, 2.0, 3.0]).all()
+    cycles.begin(200)  # another arm
     assert cycles.last() is None and cycles.states() is None
 
 
@@ -230,15 +163,6 @@ def test_commands_are_taken_until_the_watchdog_says_that_it_is_over():
     assert now == 13.0 and torque.tolist() == [3.0, 4.0]
     shared.take()
     assert shared.is_taken and not shared.is_wanted_back
-
-
-def test_look_and_heartbeat_reach_the_other_side():
-    shared = SharedMemory()
-    assert shared.last_check == WatchdogCheck(-np.inf, 0.0)
-    assert shared.heartbeat == (-np.inf, False)
-    shared.record_check(WatchdogCheck(12.0, 0.25))
-    shared.beat(11.0, True)
-    assert shared.last_check == WatchdogCheck(12.0, 0.25) and shared.heartbeat == (11.0, True)
 
 
 def test_memory_that_is_not_written_costs_nothing():

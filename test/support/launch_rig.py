@@ -3,9 +3,11 @@
 
 import re
 import time
+import unittest
 from pathlib import Path
 
 import domains
+import launch_testing
 import rclpy
 from fair_spinning import spin_until
 from launch import LaunchDescription
@@ -54,6 +56,17 @@ def bad_lines(proc_output, *justified):
         for line in text.splitlines()
         if BAD.search(line) and not any(words in line for words in justified)
     ]
+
+
+def ends_well(*justified):
+    """Return the test that all processes end cleanly, with no error but those justified."""
+
+    class TestTheEnd(unittest.TestCase):
+        def test_all_nodes_ended_cleanly_and_nothing_went_wrong(self, proc_info, proc_output):
+            launch_testing.asserts.assertExitCodes(proc_info)
+            self.assertEqual(bad_lines(proc_output, *justified), [])
+
+    return launch_testing.post_shutdown_test()(TestTheEnd)
 
 
 class Listener:

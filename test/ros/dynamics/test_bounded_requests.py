@@ -29,6 +29,8 @@ from robodyn_ros.ros.dynamics.description_topic import (
 )
 from robodyn_ros.ros.rclpy_workarounds import MOST_ENTRIES, BoundedParameterService
 
+CUT_OFF = b'\0\1\0\0\xff\xff\xff\x7fabc'
+
 
 def content(text):
     return bytes(serialize_message(String(data=text)))
@@ -37,32 +39,22 @@ def content(text):
 # --- the description ---------------------------------------------------------------------------
 
 
-def test_description_is_the_text_of_the_last_message():
+def test_description_is_the_text_of_the_last_message_and_refused_where_it_is_none():
     topic = DescriptionTopic()
     assert topic.text() is None
-    assert topic.receive(content('<robot name="ä"/>'))
-    assert topic.text() == '<robot name="ä"/>'
-    assert not topic.receive(content('<robot name="ä"/>'))
-    assert topic.receive(content('<robot name="b"/>'))
-    assert topic.text() == '<robot name="b"/>'
-
-
-def test_description_that_is_too_large_is_refused_by_its_size_until_another_comes():
-    topic = DescriptionTopic()
-    large = bytes(LARGEST_MESSAGE + 1)
-    assert topic.receive(large)
-    with pytest.raises(UnreadableSource, match=f'{len(large)} bytes.*at most {LARGEST_MESSAGE}'):
-        topic.text()
+    for text in ('<robot name="ä"/>', '<robot name="b"/>'):
+        assert topic.receive(content(text))
+        assert not topic.receive(content(text))
+        assert topic.text() == text
+    for garbage, words in (
+        (bytes(LARGEST_MESSAGE + 1), f'at most {LARGEST_MESSAGE}'),
+        *((each, 'std_msgs/String') for each in (b'', b'\0\1', b'\xff' * 50, CUT_OFF)),
+    ):
+        assert topic.receive(garbage)
+        with pytest.raises(UnreadableSource, match=f'{len(garbage)} bytes.*{words}'):
+            topic.text()
     topic.receive(content('<robot/>'))
     assert topic.text() == '<robot/>'
-
-
-@pytest.mark.parametrize('garbage', [b'', b'\0\1', b'\xff' * 50, b'\0\1\0\0\xff\xff\xff\x7fabc'])
-def test_description_that_is_no_text_is_refused(garbage):
-    topic = DescriptionTopic()
-    topic.receive(garbage)
-    with pytest.raises(UnreadableSource, match=f'{len(garbage)} bytes.*std_msgs/String'):
-        topic.text()
 
 
 class Silent:
@@ -115,51 +107,40 @@ def node():
 
 
 @pytest.mark.ros
-def test_as_many_parameters_as_there_are_can_be_set_at_once(node):
+def test_as_many_parameters_as_there_are_can_be_set_at_once_and_no_more(node):
     assert len(PARAMETERS) <= MOST_ENTRIES
-    services = BoundedParameterService(node)
     gains = [Parameter('gain', value=float(i)).to_parameter_msg() for i in range(MOST_ENTRIES)]
-    request, response = SetParameters.Request(parameters=gains), SetParameters.Response()
-    results = services._set_parameters_callback(request, response).results
-    assert [result.successful for result in results] == [True] * MOST_ENTRIES
+    assert all(result.successful for result in set_parameters(node, gains)[0])
     assert node.get_parameter('gain').value == MOST_ENTRIES - 1.0
-
-
-@pytest.mark.ros
-def test_parameter_of_a_type_that_does_not_exist_is_refused(node):
-    services, gain = BoundedParameterService(node), Parameter('gain', value=2.0)
-    unknown = gain.to_parameter_msg()
+    unknown = Parameter('gain', value=2.0).to_parameter_msg()
     unknown.value.type = 200
-    request = SetParameters.Request(parameters=[gain.to_parameter_msg(), unknown])
-    results = services._set_parameters_callback(request, SetParameters.Response()).results
-    assert len(results) == 2 and 'parameter type 200' in results[1].reason
-    request = SetParametersAtomically.Request(parameters=request.parameters)
-    response = SetParametersAtomically.Response()
-    assert not services._set_parameters_atomically_callback(request, response).result.successful
-    assert node.get_parameter('gain').value == 1.0
-
-
-@pytest.mark.ros
-def test_request_for_too_many_parameters_is_refused_as_a_whole(node):
+    for given, words in (
+        ([*gains, gains[0]], f'{MOST_ENTRIES + 1} parameters; allowed: at most {MOST_ENTRIES}'),
+        ([unknown], 'parameter type 200'),
+    ):
+        results, together = set_parameters(node, given)
+        assert len(results) == len(given)
+        assert not any(each.successful for each in (*results, together))
+        assert words in results[0].reason and words in together.reason
+        assert node.get_parameter('gain').value == MOST_ENTRIES - 1.0
     services = BoundedParameterService(node)
-    gains = [Parameter('gain', value=2.0).to_parameter_msg()] * (MOST_ENTRIES + 1)
-    names = ['gain'] * (MOST_ENTRIES + 1)
-    words = f'{MOST_ENTRIES + 1} parameters; allowed: at most {MOST_ENTRIES}'
-    results = services._set_parameters_callback(
-        SetParameters.Request(parameters=gains), SetParameters.Response()
-    ).results
-    assert len(results) == len(gains)
-    assert not any(result.successful for result in results) and words in results[0].reason
-    result = services._set_parameters_atomically_callback(
-        SetParametersAtomically.Request(parameters=gains), SetParametersAtomically.Response()
-    ).result
-    assert not result.successful and words in result.reason
-    assert node.get_parameter('gain').value == 1.0
     for kind, callback, field in (
         (GetParameters, services._get_parameters_callback, 'values'),
         (GetParameterTypes, services._get_parameter_types_callback, 'types'),
         (DescribeParameters, services._describe_parameters_callback, 'descriptors'),
     ):
-        for asked, answers in ((names, 0), (names[:3], 3)):
+        for asked, answers in ((['gain'] * (MOST_ENTRIES + 1), 0), (['gain'] * 3, 3)):
             response = callback(kind.Request(names=asked), kind.Response())
             assert len(getattr(response, field)) == answers
+
+
+def set_parameters(node, given):
+    """Return the answers to a request to set parameters, one by one and all together."""
+    services = BoundedParameterService(node)
+    one_by_one = services._set_parameters_callback(
+        SetParameters.Request(parameters=given), SetParameters.Response()
+    )
+    together = services._set_parameters_atomically_callback(
+        SetParametersAtomically.Request(parameters=given), SetParametersAtomically.Response()
+    )
+    return one_by_one.results, together.result

@@ -110,22 +110,25 @@ def test_a_rejection_without_a_stamp_has_none():
     assert rejections.facts['last_rejection_stamp'] == '12.000000000'
 
 
-@pytest.mark.parametrize('is_configured', [True, False])
-def test_refused_transition_is_an_error_with_its_reason(cycle, is_configured):
-    status = torque_status('node', 'inactive', 'no tip', cycle if is_configured else None, 0.0)
-    assert (status.level, status.message) == (ERROR, 'inactive, commanding nothing: no tip')
-    status = torque_status('node', 'inactive', '', cycle if is_configured else None, 0.0)
-    assert (status.level, status.message) == (OK, 'inactive, commanding nothing')
+@pytest.mark.parametrize(
+    'lifecycle, refusal, awaited, level, words',
+    [
+        ('inactive', 'no tip', '', ERROR, 'no tip'),
+        ('inactive', '', '', OK, ''),
+        ('unconfigured', '', 'a robot', WARN, 'waiting for a robot'),
+        ('unconfigured', 'no tip', 'a robot', ERROR, 'no tip'),
+    ],
+)
+def test_node_that_waits_is_a_warning_and_one_that_was_refused_an_error_with_its_reason(
+    cycle, lifecycle, refusal, awaited, level, words
+):
+    said = f'{lifecycle}, commanding nothing' + (f': {words}' if words else '')
+    for configured in (None,) if lifecycle == 'unconfigured' else (None, cycle):
+        status = torque_status('node', lifecycle, refusal, configured, 0.0, awaited=awaited)
+        assert (status.level, status.message) == (level, said)
 
 
-def test_node_that_waits_for_its_robot_is_a_warning_unless_it_was_refused():
-    for refusal, level, words in (('', WARN, 'waiting for a robot'), ('no tip', ERROR, 'no tip')):
-        status = torque_status('node', 'unconfigured', refusal, None, 0.0, awaited='a robot')
-        assert status.level == level
-        assert status.message == f'unconfigured, commanding nothing: {words}'
-
-
-def test_notes_are_a_warning_that_hides_nothing_worse(cycle):
+def test_commands_of_others_are_an_error_their_publishers_a_warning_and_notes_hide_neither(cycle):
     def noted(lifecycle='active'):
         status = torque_status('node', lifecycle, '', cycle, cycle.arm.now, notes=['a', 'b'])
         return status.level, status.message
@@ -134,40 +137,34 @@ def test_notes_are_a_warning_that_hides_nothing_worse(cycle):
     assert noted('inactive') == (WARN, 'inactive, commanding nothing; a; b')
     cycle.subscribers = 0
     assert noted() == (WARN, f'{cycle.no_subscriber}; a; b')
-    cycle.others = SimpleNamespace(names=['/other'], text='/other is there', recent=3, count=3)
-    assert noted() == (ERROR, '/other is there: the arm gets the torques of both')
-
-
-def test_commands_of_others_are_an_error_and_their_publishers_a_warning(cycle):
     cycle.others = SimpleNamespace(names=['/other'], text='/other is there', recent=0, count=0)
     assert cycle.verdict() == (WARN, '/other is there')
     cycle.others.recent = cycle.others.count = 3
-    level, message = cycle.verdict()
-    assert level == ERROR and message.startswith('/other is there')
+    assert noted() == (ERROR, '/other is there: the arm gets the torques of both')
+    assert cycle.verdict()[0] == ERROR
     assert cycle.facts['other_commanders'] == '/other' and cycle.facts['commands_of_others'] == '3'
 
 
-def test_contact_that_lasts_is_a_warning(cycle):
-    cycle.stack.monitor.contact = 'contact: 7 of 5 N m'
-    assert cycle.verdict() == (WARN, 'contact: 7 of 5 N m')
-    assert cycle.facts['contacts'] == '0'
-
-
-def test_stiffness_that_the_rate_of_the_states_limits_is_a_warning(cycle, monkeypatch):
-    monkeypatch.setattr(type(cycle.stack.pipeline), 'is_stiffness_limited', True)
-    monkeypatch.setattr(type(cycle.stack.pipeline), 'least_stiffness', 0.53)
-    assert cycle.verdict() == (
-        WARN,
-        'stiffness limited by the rates of joint states and torques: 53% of one mode is left',
-    )
-
-
-def test_springs_that_wait_for_energy_are_a_warning(cycle, monkeypatch):
-    monkeypatch.setattr(type(cycle.stack.pipeline), 'stiffening', '2 J: for 0.4 s')
-    assert cycle.verdict() == (
-        WARN,
-        'springs become stiffer with the energy that they get: 2 J: for 0.4 s',
-    )
+@pytest.mark.parametrize(
+    'facts, words',
+    [
+        ({'contact': 'contact: 7 of 5 N m'}, 'contact: 7 of 5 N m'),
+        (
+            {'is_stiffness_limited': True, 'least_stiffness': 0.53},
+            'stiffness limited by the rates of joint states and torques: 53% of one mode is left',
+        ),
+        (
+            {'stiffening': '2 J: for 0.4 s'},
+            'springs become stiffer with the energy that they get: 2 J: for 0.4 s',
+        ),
+    ],
+)
+def test_what_acts_on_the_arm_or_limits_its_springs_is_a_warning(cycle, monkeypatch, facts, words):
+    owners = {'contact': cycle.stack.monitor}
+    for name, value in facts.items():
+        owner = owners.get(name, type(cycle.stack.pipeline))
+        monkeypatch.setattr(owner, name, value)
+    assert cycle.verdict() == (WARN, words)
 
 
 def test_many_refused_states_are_a_warning_until_they_are_few(cycle):
@@ -181,47 +178,44 @@ def test_many_refused_states_are_a_warning_until_they_are_few(cycle):
     assert cycle.verdict()[0] == OK
 
 
-def test_process_that_stood_still_is_a_warning_once(cycle):
+def test_process_that_stood_still_is_a_warning_once_and_less_is_only_a_number(cycle):
+    cycle.counts.late(0.05)
+    assert cycle.verdict()[0] == OK
+    assert cycle.facts['watchdog_lateness_ms'] == '50.0'
     cycle.counts.late(0.31)
     cycle.counts.late(0.02)
     assert cycle.verdict() == (WARN, 'this process stood still for 0.31 s')
-    assert cycle.facts['late_watchdogs'] == '2'
+    assert cycle.facts['late_watchdogs'] == '3'
     assert cycle.facts['watchdog_lateness_ms'] == '310.0'
     assert cycle.verdict()[0] == OK
 
 
-def test_lateness_within_the_state_timeout_is_only_a_number(cycle):
-    cycle.counts.late(0.05)
-    assert cycle.verdict()[0] == OK
-    assert cycle.facts['watchdog_lateness_ms'] == '50.0'
-
-
-def test_soft_joint_limit_that_acts_is_a_warning(cycle):
-    cycle.run(0.1, [0.1, 0.2])
-    for position in np.linspace(0.1, 2.1, 2000):
-        cycle.run(0.001, [position, 0.2], [1.0, 0.0])
-    assert cycle.verdict() == (WARN, 'beyond a position limit: shoulder')
-
-
-def test_continuous_joint_may_have_turned_often():
+def test_soft_joint_limit_that_acts_is_a_warning_and_a_continuous_joint_may_turn_often():
     cycle = Cycle()
     cycle.run(0.1, [0.1, 57.3])
     assert cycle.verdict()[0] == OK
+    for position in np.linspace(0.1, 2.1, 2000):
+        cycle.run(0.001, [position, 57.3], [1.0, 0.0])
+    assert cycle.verdict() == (WARN, 'beyond a position limit: shoulder')
 
 
-def test_position_that_is_not_finite_is_named_before_the_first_command_and_after():
+def test_states_that_are_too_slow_name_the_rate_that_the_law_needs():
     cycle = Cycle()
-    cycle.arm.receive([np.nan, 0.2])
-    assert cycle.verdict() == (ERROR, 'commanding nothing: position of shoulder is nan')
-    cycle.run(0.1, Q)
+    cycle.run(1.0, Q, period=0.01)
     assert cycle.verdict()[0] == OK
-    for _ in range(200):
-        cycle.arm.now += 0.001
-        cycle.arm.receive([np.inf, 0.2])
-        cycle.arm.pipeline.watchdog(cycle.arm.now)
+    cycle.run(3.0, Q, period=0.05)
+    words = 'joint states come at 20 Hz: gravity compensation needs 100 Hz'
     level, message = cycle.verdict()
-    assert level == ERROR
-    assert message == 'no fresh state of shoulder (position of shoulder is inf): hold_gravity'
+    assert level == WARN and message.startswith(words)
+    cycle.run(1.0, Q)
+    assert cycle.verdict()[0] == OK
+    cycle = Cycle('computed_torque')
+    cycle.run(0.1, Q)
+    for gap in (0.2, 0.21):
+        cycle.counts.recovered(gap, cycle.arm.now)
+    level, message = cycle.verdict()
+    assert level == WARN
+    assert message.endswith('needs 100 Hz, kp = 100 and kd = 20 need 40 Hz')
 
 
 def test_driver_that_is_too_slow_for_the_timeout_is_told_of_it(cycle):
@@ -240,30 +234,6 @@ def test_driver_that_is_too_slow_for_the_timeout_is_told_of_it(cycle):
         f'no fresh state of shoulder, elbow ({words}): hold_gravity',
     )
     cycle.run(6.0, Q)
-    assert cycle.verdict()[0] == OK
-
-
-def test_states_that_are_too_slow_name_the_rate_that_the_gains_need():
-    cycle = Cycle()
-    cycle.arm = enabled('computed_torque')
-    cycle.stack.pipeline, cycle.stack.joint_states = cycle.arm.pipeline, cycle.arm.buffer
-    cycle.run(0.1, Q)
-    for gap in (0.2, 0.21):
-        cycle.counts.recovered(gap, cycle.arm.now)
-    level, message = cycle.verdict()
-    assert level == WARN
-    assert message.endswith('needs 100 Hz, kp = 100 and kd = 20 need 40 Hz')
-
-
-def test_gravity_compensation_at_slow_states_is_a_warning():
-    cycle = Cycle()
-    cycle.run(1.0, Q, period=0.01)
-    assert cycle.verdict()[0] == OK
-    cycle.run(3.0, Q, period=0.05)
-    words = 'joint states come at 20 Hz: gravity compensation needs 100 Hz'
-    level, message = cycle.verdict()
-    assert level == WARN and message.startswith(words)
-    cycle.run(1.0, Q)
     assert cycle.verdict()[0] == OK
 
 
@@ -320,10 +290,9 @@ def test_watchdog_that_is_late_or_has_ended_is_a_warning(has_ended, lateness, le
 
 
 def test_what_is_missing_is_logged_at_whatever_level_it_has_next():
-    cycle = Cycle()
+    cycle, logger = Cycle(), get_logger('levels')
     cycle._started, cycle._last_logged_missing = -np.inf, ''
     cycle._node = SimpleNamespace(get_logger=lambda: logger)
-    logger = get_logger('levels')
     for level, words in ((WARN, 'waiting'), (ERROR, 'broken'), (WARN, 'waiting again')):
         ControlCycle.log_missing_inputs(cycle, DiagnosticStatus(level=level, message=words))
         assert cycle._last_logged_missing == words
