@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`robodyn structure`, `ratios` and `split`, and the rotor inertia that commands take."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
 from command_line import error_of, invoked, json_of, output_of
@@ -11,9 +8,7 @@ from paper_arms import JPL_INPUT_INERTIA
 
 import robodyn_ros as rd
 from robodyn_ros.analysis import (
-    InertialCharacteristics,
     RatioMap,
-    TrajectorySplit,
     coupling_ratio_range,
     coupling_ratios,
     gravity_ratio_range,
@@ -41,25 +36,6 @@ def test_structure_prints_tables_2_and_3_for_the_puma():
     assert 'sparsity 0.907' in text
     assert 'c_13(2)' in text.partition('zero everywhere')[2]
     assert '2. axes in parallel or orthogonal directions: met' in text
-
-
-def test_structure_as_json_is_the_record():
-    record = json_of('structure', PUMA)
-    found = InertialCharacteristics.from_json(json.dumps(record['structure']))
-    assert found.total == 88 and len(found.coefficients) == 97
-    assert [x['number'] for x in record['guidelines']] == [1, 2, 3, 4]
-
-
-def test_structure_sees_through_rounded_angles_where_asked(tmp_path):
-    # Table 3 has 8 for the spherical arm; an axis five digits off a right angle makes more.
-    text = Path('urdf/spherical.urdf').read_text(encoding='utf-8')
-    rounded = tmp_path / 'rounded.urdf'
-    rounded.write_text(text.replace('"0 1 0"', '"3e-6 1 4e-6"'), encoding='utf-8')
-    strict, loose = (
-        json_of('structure', rounded, *more)['structure'] for more in ((), ('--tolerance', 1e-4))
-    )
-    count = [sum(x['nonzero'] for x in each['counts']) for each in (strict, loose)]
-    assert count[0] > count[1] == 8
 
 
 @pytest.mark.slow
@@ -120,11 +96,6 @@ def test_split_lists_every_element_and_which_part_dominates():
     # Fu, Gonzalez and Lee 1987, 3.4.1.
     assert found['D_12'][-1] == 'translational' and found['D_46'][-1] == 'rotational'
     assert found['D_66'][1] == '0'
-
-
-def test_split_as_json_is_the_record():
-    found = TrajectorySplit.from_json(output_of('split', PUMA, '--json', '--fraction', 0.5))
-    assert found.fraction == 0.5 and found['D_12'].dominant == 'translational'
 
 
 def test_torques_take_the_rotors_along(tmp_path):

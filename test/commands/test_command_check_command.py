@@ -51,19 +51,6 @@ def test_without_the_rotor_it_says_a_sign_and_no_scale(folder):
     assert record['joints'][0]['sign'] == -1
 
 
-def test_json_holds_the_same_and_a_rotor_makes_the_scale_larger(folder):
-    command = ('command-check', folder / 'arm.urdf', folder / 'probed.csv', '--json')
-    bare, geared = (
-        json.loads(invoked(*command, '--rotor-inertia', f'j1={inertia}').output)
-        for inertia in (1e-9, 0.58)
-    )
-    (only,) = bare['joints']
-    assert (only['joint'], only['channel'], only['sign']) == ('j1', 'j1', -1)
-    assert bare['command_scale'] == pytest.approx([1.0 / only['scale']])
-    # Twice the inertia, I + m l² = 0.58 kg m², takes about twice the torque.
-    assert geared['joints'][0]['scale'] < 1.5 * only['scale']
-
-
 def test_without_motion_it_ends_with_what_is_missing(folder):
     (folder / 'still.csv').write_text(
         'time,j1,j1.effort\n' + ''.join(f'{0.01 * k},0,{k % 7}\n' for k in range(500))

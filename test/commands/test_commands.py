@@ -232,29 +232,25 @@ def test_errors_are_one_line_that_names_the_fault(arguments, named):
     assert named in said
 
 
-@pytest.mark.parametrize('missing', ['matplotlib', 'jinja2'])
-def test_a_command_that_makes_a_page_says_before_the_work_what_is_missing(
-    missing, monkeypatch, tmp_path
+PAGES = (
+    ('report', PUMA, '-o', 'page.html'),
+    ('identify', PUMA, PUMA, '-o', 'found'),
+    ('effort', PUMA, PUMA, '-o', 'page.html'),
+)
+PLOTS = ('excite', PUMA, '-o', 'motion.csv'), ('retime', PUMA, PUMA, '--plot', 'x.png'), ('demo',)
+
+
+@pytest.mark.parametrize(
+    ('missing', 'commands'), [('matplotlib', (*PAGES, *PLOTS)), ('jinja2', PAGES)]
+)
+def test_a_command_that_draws_says_before_the_work_what_is_missing(
+    missing, commands, monkeypatch, tmp_path
 ):
     monkeypatch.setitem(sys.modules, missing, None)
-    page = tmp_path / 'page.html'
-    for words in (
-        ('report', PUMA, '-o', page),
-        ('identify', PUMA, PUMA, '-o', tmp_path / 'found'),
-        ('effort', PUMA, PUMA, '-o', page),
-    ):
-        assert "pip install 'robodyn-ros[report]'" in error_of(*words)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_command_that_draws_says_before_the_work_what_is_missing(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, 'matplotlib', None)
-    motion, plot = tmp_path / 'motion.csv', tmp_path / 'plot.png'
-    for words in (
-        ('excite', PUMA, '-o', motion),
-        ('retime', PUMA, PUMA, '--plot', plot),
-        ('demo',),
-    ):
+    puma = Path(PUMA).resolve()
+    monkeypatch.chdir(tmp_path)
+    for words in commands:
+        words = [puma if each == PUMA else each for each in words]
         assert "pip install 'robodyn-ros[report]'" in error_of(*words)
     assert not list(tmp_path.iterdir())
 

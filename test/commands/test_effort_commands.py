@@ -15,7 +15,7 @@ from command_line import invoked
 from simulated_recordings import TrueArm, as_csv
 
 from robodyn_ros import Payload
-from robodyn_ros.errors import InsufficientRecording, ModelMismatch
+from robodyn_ros.errors import ModelMismatch
 from robodyn_ros.identification import identify
 
 LOAD = Payload(1.8, (0.02, -0.03, 0.09), np.diag([0.012, 0.011, 0.006]))
@@ -75,11 +75,6 @@ def test_effort_as_json_has_null_where_nothing_is_known(folder):
     scaled = [each['factor'] for each in record['joints'] if each['unit'] == 'scaled']
     assert scaled
     assert all(6 < factor < 20 for factor in scaled)
-
-
-def test_effort_refuses_a_file_without_efforts(folder):
-    (folder / 'silent.csv').write_text('time,j1,j2,j3,j4,j5,j6\n0,0,0,0,0,0,0\n')
-    assert isinstance(run(folder, 'effort', 'silent.csv').exception, InsufficientRecording)
 
 
 def test_payload_says_the_call_that_tells_the_node(folder):

@@ -8,7 +8,7 @@ import json
 import numpy as np
 import pytest
 import yaml
-from command_line import error_of, invoked
+from command_line import error_of, invoked, output_of
 from scipy.interpolate import CubicHermiteSpline
 
 from robodyn_ros import RobotModel, inverse_dynamics
@@ -153,22 +153,12 @@ def test_text_on_standard_output_leaves_words_for_standard_error(slow, tmp_path)
     assert 'rotor' in note and words == said.replace(said.splitlines()[-1] + '\n', '')
 
 
-def test_jerk_limit_says_what_it_costs(slow):
-    answer = invoked('retime', ARM, slow, *LIMITS, '--jerk-limit', 200)
-    assert answer.exit_code == 0 and 'jerk limits cost ' in answer.output
-
-
-def test_motion_that_is_slowed_as_a_whole_says_what_slowed_it(slow):
-    assert 'slowed' not in invoked('retime', ARM, slow, *LIMITS).output
-    answer = invoked('retime', ARM, slow, *LIMITS, '--rms-limit', 60)
-    assert answer.exit_code == 0
-    (line,) = [each for each in answer.output.splitlines() if each.startswith('slowed to ')]
+def test_it_says_what_slows_a_motion(slow):
+    assert 'slowed' not in output_of('retime', ARM, slow, *LIMITS)
+    said = output_of('retime', ARM, slow, *LIMITS, '--rms-limit', 60)
+    (line,) = [each for each in said.splitlines() if each.startswith('slowed to ')]
     assert "rms effort of joint 'joint2'" in line
-
-
-def test_load_that_is_too_heavy_is_refused_by_joint_and_place(slow):
-    said = error_of('retime', ARM, slow, *LIMITS, '--payload', 50)
-    assert "'joint2' torque at rest at " in said and 'near waypoint' in said
+    assert 'jerk limits cost ' in output_of('retime', ARM, slow, *LIMITS, '--jerk-limit', 200)
 
 
 @pytest.mark.parametrize(
@@ -178,6 +168,7 @@ def test_load_that_is_too_heavy_is_refused_by_joint_and_place(slow):
         (('--jerk-limit', 0), '--jerk-limit'),
         (('--effort-limit', 1, '--effort-limit', 2), '--effort-limit'),
         (('--corners', 'blend'), '--tolerance'),
+        (('--payload', 50), "'joint2' torque at rest at "),
     ],
 )
 def test_what_is_wrong_is_named_by_its_option(slow, arguments, named):

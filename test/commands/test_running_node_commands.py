@@ -17,6 +17,7 @@ from node_in_process import NodeInProcess
 from node_rig import ARM, UNHURRIED
 
 from robodyn_interfaces.srv import GetPayload
+from robodyn_ros.motions import table_as_csv
 
 pytestmark = [pytest.mark.ros, pytest.mark.longer]
 
@@ -64,9 +65,14 @@ class Terminal(NodeInProcess):
 
 
 @pytest.fixture
-def terminal(tmp_path, panda_urdf):
+def parameters():
+    return {}
+
+
+@pytest.fixture
+def terminal(tmp_path, panda_urdf, parameters):
     made = Terminal(tmp_path / 'node.log')
-    made.arm(panda_urdf)
+    made.arm(panda_urdf, **parameters)
     yield made
     made.close()
 
@@ -83,20 +89,17 @@ def test_parameters_are_set_together_or_none_of_them(terminal):
     assert terminal.mode == 'computed_torque'
 
 
-def test_a_payload_is_set_and_one_that_cannot_be_is_refused_in_the_nodes_words(terminal):
+def test_payload_and_gravity_are_set_and_impossible_ones_refused_in_the_nodes_words(terminal):
     terminal.type('set', '--payload', '1.5', '--center', '0', '0', '0.05')
     (payload,) = terminal.call(GetPayload, 'get_payload', GetPayload.Request()).payloads
     assert (payload.mass, payload.center_of_mass.z) == (1.5, 0.05)
     assert payload.link == 'panda_link8'
-    assert 'payload: 1.5' in terminal.status()
-    wrong = terminal.type('set', '--payload', '1500', code=2)
-    assert 'dynamics_node refused: ' in wrong and '1500' in wrong
-
-
-def test_gravity_of_a_tilted_base_is_set_and_an_impossible_one_refused(terminal):
     assert '9.81' in terminal.type('set', '--gravity', '9.81', '0', '0')
-    assert 'gravity: (9.81, 0, 0)' in terminal.status()
-    assert 'refused: ' in terminal.type('set', '--gravity', '99', '0', '0', code=2)
+    said = terminal.status()
+    assert 'payload: 1.5' in said and 'gravity: (9.81, 0, 0)' in said
+    for words in (('--payload', '1500'), ('--gravity', '99', '0', '0')):
+        wrong = terminal.type('set', *words, code=2)
+        assert 'dynamics_node refused: ' in wrong and words[1] in wrong
 
 
 def test_a_trajectory_is_sent_from_words_and_from_files(terminal, tmp_path):
@@ -109,56 +112,32 @@ def test_a_trajectory_is_sent_from_words_and_from_files(terminal, tmp_path):
     assert terminal.type('send', '--stop')
     terminal.stream(
         POSITION,
-        lambda: (
-            not len(terminal.states[-1].reference_velocity)
-            or not any(terminal.states[-1].reference_velocity)
-        ),
+        lambda: not any(terminal.states[-1].reference_velocity),
     )
     motion = tmp_path / 'motion.csv'
     time = np.linspace(0.0, 30.0, 4000)
     rows = np.array(POSITION) + np.outer(0.1 * np.sin(0.05 * time) ** 2, np.ones(7))
-    lines = [
-        ','.join(['time', *ARM]),
-        *(','.join(map(repr, map(float, (t, *q)))) for t, q in zip(time, rows)),
-    ]
-    motion.write_text('\n'.join(lines), encoding='utf-8')
-    assert 'feedforward, ' in terminal.type('send', str(motion))
-    row = [0.1, *POSITION[1:]]
+    motion.write_text(table_as_csv(ARM, time, rows), encoding='utf-8')
     path = tmp_path / 'motion.yaml'
-    path.write_text(
-        json.dumps(
-            {
-                'joint_names': ARM,
-                'points': [{'positions': row, 'time_from_start': {'sec': 20, 'nanosec': 0}}],
-            }
-        ),
-        encoding='utf-8',
-    )
-    assert 'feedforward, ' in terminal.type('send', str(path))
+    point = {
+        'positions': [0.1, *POSITION[1:]], 'time_from_start': {'sec': 20, 'nanosec': 0}
+    }  # fmt: skip
+    path.write_text(json.dumps({'joint_names': ARM, 'points': [point]}), encoding='utf-8')
+    for file in (motion, path):
+        assert 'feedforward, ' in terminal.type('send', str(file))
+    for words in (('panda_joint1=2.5', '--within', '0.1'), ('no_joint=0.1',)):
+        refused = terminal.type('send', *words, code=2)
+        assert 'dynamics_node refused: ' in refused and words[0].partition('=')[0] in refused
 
 
-def test_a_trajectory_that_the_node_refuses_is_said_in_its_words(terminal):
-    terminal.type('set', 'mode=feedforward')
-    refused = terminal.type('send', 'panda_joint1=2.5', '--within', '0.1', code=2)
-    assert 'dynamics_node refused: ' in refused and 'panda_joint1' in refused
-    assert 'no_joint' in terminal.type('send', 'no_joint=0.1', code=2)
-    assert len(terminal.states[-1].reference_position) == 0
-
-
-def test_a_pose_is_sent_with_the_present_orientation_and_refused_beyond_reach(
-    tmp_path, panda_urdf
-):
-    terminal = Terminal(tmp_path / 'node.log')
-    try:
-        terminal.arm(panda_urdf, mode='cartesian_impedance')
-        said = terminal.type('send', '--pose', '0', '0', '0.02', '--relative')
-        assert said.startswith('dynamics_node: ')
-        there = json.loads(terminal.status('--json'))
-        assert there['reports'][0]['facts']['targets_refused'] == '0'
-        refused = terminal.type('send', '--pose', '100', '0', '0', code=2)
-        assert 'dynamics_node refused: target_pose: ' in refused and '100' in refused
-    finally:
-        terminal.close()
+@pytest.mark.parametrize('parameters', [{'mode': 'cartesian_impedance'}])
+def test_a_pose_is_sent_with_the_present_orientation_and_refused_beyond_reach(terminal):
+    said = terminal.type('send', '--pose', '0', '0', '0.02', '--relative')
+    assert said.startswith('dynamics_node: ')
+    there = json.loads(terminal.status('--json'))
+    assert there['reports'][0]['facts']['targets_refused'] == '0'
+    refused = terminal.type('send', '--pose', '100', '0', '0', code=2)
+    assert 'dynamics_node refused: target_pose: ' in refused and '100' in refused
 
 
 def test_status_shows_diagnostics_joints_and_parameters_of_a_name_or_a_group(terminal):

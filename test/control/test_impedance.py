@@ -74,11 +74,18 @@ def desired(q, qd=None):
     return ReferenceState(q, zero if qd is None else qd, zero, zero)
 
 
-def change_to(arm, law):
-    """Change an arm to the settings of a law, but for its limits."""
+def held_by_springs(stiffness, ratio=None, rates=3 * (np.inf,), period=0.01):
+    """Return an arm of three joints that joint_impedance holds, its model and its law."""
+    model, generator = random_arm(3, 3)
+    given = {} if ratio is None else {'impedance_damping_ratio': ratio}
+    law = law_of(model, 'joint_impedance', generator, impedance_stiffness=(stiffness,), **given)
+    kind = replace(random_kind(3, 3), under=lambda load: law.inverse_dynamics)
+    arm = enabled(torque_rate_limit=np.array(rates), kind=kind)
     names = ('effort_limits', 'torque_rate_limit', 'max_following_error', 'damping')
     kept = {name: getattr(arm.pipeline.settings, name) for name in names}
     arm.pipeline.settings = replace(law.settings, **kept)
+    arm.run(0.7, np.zeros(3), period=period)
+    return arm, model, law
 
 
 class Springs:
@@ -269,21 +276,7 @@ def test_a_quarter_turn_and_more_has_a_finite_moment_without_a_jump(mode, panda_
 
 
 def test_modes_that_are_too_fast_for_the_joint_states_become_slower():
-    kind = random_kind(3, 3)
-    model, generator = random_arm(3, 3)
-    law = law_of(
-        model,
-        'joint_impedance',
-        generator,
-        impedance_stiffness=(20000.0,),
-        impedance_damping_ratio=0.7,
-    )
-    arm = enabled(
-        torque_rate_limit=np.full(3, np.inf),
-        kind=replace(kind, under=lambda load: law.inverse_dynamics),
-    )
-    change_to(arm, law)
-    arm.run(0.7, np.zeros(3), period=0.01)
+    arm, model, law = held_by_springs(20000.0, 0.7)
     assert arm.pipeline._core.following.name == 'holding'
     q = np.array([0.002, 0.0, -0.001])
     arm.now += 0.01
@@ -299,21 +292,7 @@ def test_modes_that_are_too_fast_for_the_joint_states_become_slower():
 
 @pytest.mark.parametrize('ratio', [0.02, 0.1, 0.2, 0.27, 0.7, 0.75, 1.0, 2.0])
 def test_modes_of_any_damping_ratio_are_stable_a_period_late_with_twice_the_gains(ratio):
-    kind = random_kind(3, 3)
-    model, generator = random_arm(3, 3)
-    law = law_of(
-        model,
-        'joint_impedance',
-        generator,
-        impedance_stiffness=(1e5,),
-        impedance_damping_ratio=ratio,
-    )
-    arm = enabled(
-        torque_rate_limit=np.full(3, np.inf),
-        kind=replace(kind, under=lambda load: law.inverse_dynamics),
-    )
-    change_to(arm, law)
-    arm.run(0.7, np.zeros(3), period=0.01)
+    arm, model, _ = held_by_springs(1e5, ratio)
     arm.now += 0.01
     q = np.array([0.002, 0.0, -0.001])
     torque, mass = arm.receive(q, np.zeros(3)).parts.feedback, mass_matrix(model, q)
@@ -335,15 +314,7 @@ RATES = np.array([300.0, 100.0, 1000.0])
 
 @pytest.mark.parametrize('speed', [0.0, 0.3])
 def test_modes_swing_no_faster_than_the_rate_limit_of_the_torque_follows(speed):
-    kind = random_kind(3, 3)
-    model, generator = random_arm(3, 3)
-    law = law_of(model, 'joint_impedance', generator, impedance_stiffness=(3000.0,))
-    arm = enabled(
-        torque_rate_limit=RATES,
-        kind=replace(kind, under=lambda load: law.inverse_dynamics),
-    )
-    change_to(arm, law)
-    arm.run(0.7, np.zeros(3), period=0.001)
+    arm, model, law = held_by_springs(3000.0, rates=RATES, period=0.001)
     q, qd = np.array([0.005, -0.01, 0.001]), speed * np.array([1.0, -2.0, 0.2])
     for to_go in range(round(0.005 / speed / 0.001) if speed else 1, -1, -1):
         arm.now += 0.001
@@ -357,14 +328,10 @@ def test_modes_swing_no_faster_than_the_rate_limit_of_the_torque_follows(speed):
     def needed(left):  # rate of the torque, of a swing with the energy that there is
         return left * np.sqrt((squares * moved) ** 2 + left * squares * bent**2) * follow
 
-    left = np.array(
-        [
-            1.0
-            if needed(np.ones(3))[k] <= 1.0
-            else brentq(lambda x, k=k: needed(x)[k] - 1.0, 0.0, 1.0)
-            for k in range(3)
-        ]
-    )
+    whole = needed(np.ones(3)) <= 1.0
+    left = np.ones(3)
+    for k in np.flatnonzero(~whole):
+        left[k] = brentq(lambda x, k=k: needed(x)[k] - 1.0, 0.0, 1.0)
     assert left.min() < 0.8 and left.max() > 0.8
     damper = 2.0 * law.settings.impedance_damping_ratio * np.sqrt(left * squares) * moved
     np.testing.assert_allclose(torque, forces @ (left * bent + damper), rtol=1e-4, atol=1e-6)
@@ -375,18 +342,25 @@ def test_modes_swing_no_faster_than_the_rate_limit_of_the_torque_follows(speed):
 
 PANDA = Named('panda.urdf', 'panda_link0', 'panda_link8')
 STIFFNESS = np.array([400.0] * 3 + [30.0] * 3)
+TIP = {'mode': 'cartesian_impedance'}
 SOFT = {
-    'mode': 'cartesian_impedance',
+    **TIP,
     'friction_compensation': 0.8,
     'impedance_tip_stiffness': STIFFNESS,
     'impedance_damping_ratio': 0.7,
 }
 
 
+def plain_arm(rate=500.0, named=PANDA, given=SOFT, **settings):
+    """Return an arm without friction, noise and errors of its model, that its springs hold."""
+    arm = SoftArm(named, rate, error=0.0, friction=0.0, noise=0.0, **{**given, **settings})
+    arm.run(0.5)
+    return arm
+
+
 @pytest.mark.slow
 def test_without_friction_a_pushed_arm_has_the_stiffness_and_the_damping_asked_for():
-    arm = SoftArm(PANDA, rate=500.0, error=0.0, friction=0.0, noise=0.0, **SOFT)
-    arm.run(0.5)
+    arm = plain_arm()
     for axis, largest in ((0, 15.0), (4, 3.0)):
         found = rendered(*push_loop(arm, axis, largest, duration=6.0))
         assert found.stiffness == pytest.approx(STIFFNESS[axis], rel=0.01)
@@ -396,13 +370,14 @@ def test_without_friction_a_pushed_arm_has_the_stiffness_and_the_damping_asked_f
 @pytest.mark.slow
 @pytest.mark.parametrize('rate', [250.0, 1000.0])
 def test_with_friction_noise_and_a_wrong_model_stiffness_is_within_five_percent(rate):
-    arm = SoftArm(PANDA, rate=rate, **SOFT)
-    arm.run(0.5)
+    arm, plain = (
+        SoftArm(PANDA, rate=rate, **{**SOFT, 'friction_compensation': part}) for part in (0.8, 0.0)
+    )
+    for each in (arm, plain):
+        each.run(0.5)
     for axis in (0, 2):
         found = slow_push(arm, axis, 20.0)
         assert found.stiffness == pytest.approx(400.0, rel=0.05)
-    plain = SoftArm(PANDA, rate=rate, **{**SOFT, 'friction_compensation': 0.0})
-    plain.run(0.5)
     slow_push(plain, 0, 20.0)
     assert found.hysteresis < 0.5 * slow_push(plain, 2, 20.0).hysteresis
 
@@ -487,7 +462,7 @@ def test_no_setting_at_an_end_of_its_range_gives_an_arm_on_springs_energy(name):
 
 @pytest.mark.longer
 def test_a_bent_spring_stiffens_no_faster_than_there_is_energy_for_and_fully_once_let_go():
-    arm = SoftArm(PANDA, rate=500.0, error=0.0, noise=0.0, friction=0.0, **SOFT)
+    arm = plain_arm()
     arm.change(impedance_tip_stiffness=np.array([100.0] * 3 + [30.0] * 3))
     arm.run(1.0)
     wrench = np.array([0.0, 20.0, 0.0, 0.0, 0.0, 0.0])
@@ -508,9 +483,7 @@ def test_a_bent_spring_stiffens_no_faster_than_there_is_energy_for_and_fully_onc
 
 
 def test_a_change_without_a_ramp_while_the_springs_are_bent_is_commanded_at_once():
-    given = {**SOFT, 'ramp_time': 0.0}
-    arm = SoftArm(PANDA, rate=500.0, error=0.0, friction=0.0, noise=0.0, **given)
-    arm.run(0.5)
+    arm = plain_arm(ramp_time=0.0)
     start, wrench = arm.pose(), np.array([0.0, 15.0, 0.0, 0.0, 0.0, 0.0])
     for factor in (1.0, 2.0):
         arm.change(impedance_tip_stiffness=factor * STIFFNESS)
@@ -521,6 +494,7 @@ def test_a_change_without_a_ramp_while_the_springs_are_bent_is_commanded_at_once
 
 
 @pytest.mark.longer
+@pytest.mark.repeats(test=2)
 @pytest.mark.parametrize('rate', [1000.0, 250.0, 100.0, 50.0, 20.0])
 def test_an_arm_that_is_pushed_where_no_spring_holds_it_keeps_its_energy(rate):
     free = {
@@ -533,8 +507,7 @@ def test_an_arm_that_is_pushed_where_no_spring_holds_it_keeps_its_energy(rate):
         },
     }
     for which, springs in free.items():
-        arm = SoftArm(PANDA, rate=rate, error=0.0, friction=0.0, noise=0.0, **{**SOFT, **springs})
-        arm.run(0.5)
+        arm = plain_arm(rate, **springs)
         arm.run(0.3, lambda t: np.array([0.0, 0.0, 6.0, 0.0, 0.0, 0.0]))
         put_in = arm.energy()
         arm.run(1.0)
@@ -545,11 +518,7 @@ def test_an_arm_that_is_pushed_where_no_spring_holds_it_keeps_its_energy(rate):
 def test_a_tip_that_is_turned_about_a_soft_axis_is_not_thrown_by_the_stiff_one(rate):
     # A turn about one axis moves the two others: of 1e5 N m/rad about y, K eps x eps is 20 N m.
     stiffness = np.array([800.0, 800.0, 800.0, 30.0, 1e5, 30.0])
-    arm = SoftArm(
-        PANDA, rate=rate, error=0.0, friction=0.0, noise=0.0,
-        **{**SOFT, 'impedance_tip_stiffness': stiffness, 'impedance_damping_ratio': 0.3},
-    )  # fmt: skip
-    arm.run(0.5)
+    arm = plain_arm(rate, impedance_tip_stiffness=stiffness, impedance_damping_ratio=0.3)
     start, work = arm.pose(), []
     wrench, before = np.array([0.0, 0.0, 0.0, 4.0, 0.0, 5.0]), start
     for _ in range(round(1.0 / arm.period)):
@@ -563,6 +532,7 @@ def test_a_tip_that_is_turned_about_a_soft_axis_is_not_thrown_by_the_stiff_one(r
 
 
 @pytest.mark.longer
+@pytest.mark.repeats(test=1)
 @pytest.mark.parametrize('rate', [500.0, 50.0])
 def test_springs_that_stiffen_without_a_ramp_take_no_energy_past_the_tank(rate):
     arm = ShakenArm('Panda', rate, seed=0)
@@ -582,10 +552,9 @@ def test_springs_that_stiffen_without_a_ramp_take_no_energy_past_the_tank(rate):
 
 
 def test_a_spring_that_stiffens_while_a_hand_holds_it_is_in_effect_within_the_time_shown():
-    given = {**SOFT, 'impedance_tip_stiffness': np.array([100.0] * 3 + [30.0] * 3)}
-    given['torque_rate_limit'] = [0.0]  # with one, 400 N may not change as fast as a swing needs
-    arm = SoftArm(PANDA, rate=250.0, error=0.0, friction=0.0, noise=0.0, **given)
-    arm.run(0.5)
+    given = {'impedance_tip_stiffness': np.array([100.0] * 3 + [30.0] * 3)}
+    # With a rate limit 400 N may not change as fast as a swing needs.
+    arm = plain_arm(250.0, torque_rate_limit=[0.0], **given)
     start, wrench = arm.pose(), np.array([0.0, 20.0, 0.0, 0.0, 0.0, 0.0])
     arm.run(3.0, lambda t: wrench * min(t / 2.0, 1.0))
     assert displacement(arm.pose(), start)[1] == pytest.approx(0.2, rel=0.05)
@@ -610,9 +579,7 @@ JACO = Named('kinova.urdf', 'base', 'j2s6s200_end_effector')
 
 def test_a_model_without_rotors_names_the_joints_that_are_too_light_and_by_how_much(monkeypatch):
     monkeypatch.setattr('soft_arm.ROTOR', 0.0)
-    given = {'mode': 'cartesian_impedance', 'impedance_damping_ratio': 0.7}
-    arm = SoftArm(JACO, rate=250.0, error=0.0, friction=0.0, noise=0.0, **given)
-    arm.run(0.5)
+    arm = plain_arm(250.0, JACO, TIP, impedance_damping_ratio=0.7)
     found = light_joints(arm.assumed, arm.pipeline.settings, arm.start)
     assert "'j2s6s200_joint_6' is light" in found[-1]
     softer = max(float(text.split('% softer')[0].split()[-1]) for text in found)
@@ -625,10 +592,7 @@ def test_a_model_without_rotors_names_the_joints_that_are_too_light_and_by_how_m
 @pytest.mark.parametrize('name', ['Jaco 2', 'UR10', 'Panda', 'Z1', 'xArm7'])
 def test_twenty_newtons_and_four_newton_metres_let_go_cost_no_springs(name):
     for wrench in (np.array([0.0, 20.0, 0.0, 0.0, 0.0, 0.0]), np.array([0, 0, 0, 0, -4.0, 0])):
-        arm = SoftArm(
-            ARMS[name], rate=250.0, error=0.0, friction=0.0, noise=0.0, mode='cartesian_impedance'
-        )
-        arm.run(0.5)
+        arm = plain_arm(250.0, ARMS[name], TIP)
         start = arm.pose()
         arm.run(2.0, lambda t, wrench=wrench: wrench * min(t, 1.0))
         speeds = arm.run(
@@ -644,16 +608,7 @@ def test_twenty_newtons_and_four_newton_metres_let_go_cost_no_springs(name):
 def test_an_arm_that_a_hand_lets_go_keeps_its_springs(knows_rotors, monkeypatch):
     if not knows_rotors:
         monkeypatch.setattr('soft_arm.ROTOR', 0.0)
-    arm = SoftArm(
-        JACO,
-        rate=250.0,
-        error=0.0,
-        friction=0.0,
-        noise=0.0,
-        mode='cartesian_impedance',
-        impedance_damping_ratio=0.7,
-    )
-    arm.run(0.5)
+    arm = plain_arm(250.0, JACO, TIP, impedance_damping_ratio=0.7)
     start = arm.pose()
     # Its joints may do 0.63 and 0.84 rad/s.
     arm.run(2.0, lambda t: np.array([0.0, 0.0, 0.0, 4.0, 0.0, 0.0]) * min(t, 1.0))

@@ -31,6 +31,7 @@ from timing_oracle import (
 import robodyn_ros as rd
 
 PATHS = 20  # of each arm
+PLACES = 200  # between two points, whose smooth torque is known there to a few millionths
 # Toppra has the torque limits of one instant and one grid; with friction it stands for the sign.
 LONGEST = {'wrist': 1.01, 'bare': 1.01, 'rough': 1.1}  # in parts of toppra's time
 NEAREST = 5e-3  # of a limit, to which the fastest motion comes
@@ -43,7 +44,7 @@ def case_of(tmp_path_factory):
     return lambda name, k: next(islice(cases(name, PATHS, folder), k, None))
 
 
-@pytest.mark.repeats(check=3, test=6)
+@pytest.mark.repeats(check=3, test=3)
 @pytest.mark.parametrize(
     ('name', 'k'), [(name, k) for k in range(PATHS) for name in FILES], ids='{0}'.format
 )
@@ -52,7 +53,7 @@ def test_every_output_keeps_every_limit_between_its_points(case_of, name, k, tmp
     shortest = by_toppra(case)
     for output in OUTPUTS:
         points = sent(case, output, tmp_path)
-        used = shares(case, points, 1000)
+        used = shares(case, points, PLACES)
         if output == 'message':  # feedforward has no limit of acceleration
             del used['acceleration']
         for limit in set(used) - {'error'}:
@@ -81,7 +82,7 @@ def test_other_ways_keep_every_limit_between_their_points(case_of, name, options
     part = 1.0 - options[1] if options[0] == '--margin' else 1.0
     for output in ('yaml', 'csv'):
         points = sent(case, output, tmp_path, *options)
-        used = shares(case, points, 1000)
+        used = shares(case, points, PLACES)
         used['torque'] /= part
         for limit in set(used) - {'error', 'effort'}:
             assert used[limit] <= 1.0 + ROUNDING, (output, limit)
@@ -89,7 +90,7 @@ def test_other_ways_keep_every_limit_between_their_points(case_of, name, options
             assert largest_jerk(points).max() <= options[1] * (1.0 + ROUNDING), output
 
 
-@pytest.mark.repeats(check=2, test=8)
+@pytest.mark.repeats(check=2, test=4)
 @pytest.mark.parametrize('fields', [2, 3], ids=['cubics', 'quintics'])
 @pytest.mark.parametrize(
     ('name', 'k'),
@@ -103,13 +104,13 @@ def test_feedforward_passes_on_what_torque_carries_between_points(case_of, name,
 
     def share(step):
         points = Sent(step * count, case.points, rest, rest if fields == 3 else None, None)
-        return shares(case, points, 200)['torque']
+        return shares(case, points, PLACES)['torque']
 
     low, high = 0.02, 50.0  # of the least time between points that torque carries
     while high / low > 1.0 + 1e-5:
         middle = np.sqrt(low * high)
         low, high = (middle, high) if share(middle) > 1.0 else (low, middle)
-    used = shares(case, passed_on(case, 1.01 * high, fields), 1000)
+    used = shares(case, passed_on(case, 1.01 * high, fields), PLACES)
     assert used['torque'] <= 1.0 + ROUNDING and used['effort'] <= 1.0
     assert used['error'] <= 1.1e-3  # of error_fraction at eight places of a line
     with pytest.raises(rd.RobodynError, match='torque at'):

@@ -197,7 +197,7 @@ def _of_csv(case: Case, path: Path) -> Sent:
 
 
 def _of_yaml(case: Case, path: Path) -> Sent:
-    message = yaml.safe_load(path.read_text(encoding='utf-8'))
+    message = yaml.load(path.read_text(encoding='utf-8'), yaml.CSafeLoader)
     columns = [message['joint_names'].index(name) for name in case.joints]
     points = message['points']
 
