@@ -19,14 +19,12 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / 'test' / 'support'))
 
 import numpy as np
-from counting import Count, folded_count, formulation_count, kane_steps, structural_count
+from counting import Count, folded_count, formulation_count, structural_count
 from printed_counts import (
-    KANE_STEPS,
     PRINTED,
     SYMPYBOTICS,
     TABLE_1,
     TABLE_1_STANDARD,
-    Polynomial,
 )
 from robots import public_urdf, random_chain
 
@@ -194,50 +192,28 @@ def formulation_rows() -> list[list[str]]:
     return rows
 
 
-def kane_table() -> str:
-    ours = kane_steps(general_arm(6))
-    rows = []
-    nothing = Polynomial.of(0), Polynomial.of(0)
-    for step in ('q + d', 'w', 'wd', 'W', 'pdd', 'u', 'hd', 'Q v, v', 'k', 'Q w, w'):
-        printed = KANE_STEPS.get(step, nothing)
-        six = int(printed[0](6)), int(printed[1](6))
-        rows.append([step, *map(str, printed), pair(six), pair(ours[step])])
-    return table(('step', 'multiplications', 'additions', 'n = 6', 'ours'), rows)
-
-
 EXPLANATION = """
 Counted are multiplications and divisions, additions and differences of numbers that depend on the
 joint positions or are run-time inputs. Not counted, as in the papers: sines, cosines, changes of
 sign, factors of 0 and ±1, and operations on constants alone.
 
-Why ours differ from the print:
+Ours differ from the print:
 
 - **Our formulations** are counted as they stand in `robodyn_ros/dynamics`, written to be read and
   evaluated in batches. `newton_euler` multiplies by whole rotation matrices and shares nothing; on
   a PUMA with inertias of which none is zero it takes {puma}. `kane` also serves prismatic joints
-  and β.
-- **Lagrange-Euler** leaves the transforms that lead to a coefficient's lowest index out of the
-  trace (Bejczy's shortcut), and sums over links inside it (`docs/formulations.md`).
+  and β, and leaves the last cycle whole, which 004 trims by hand.
+- **Lagrange-Euler** takes [Bejczy's shortcut](formulations.md#the-equations).
 - **Tables 3.5 of 001 and 1 of 003** are corrected ([papers](papers.md)). Table 3.5 shares no
   products, unlike 3.1 and 3.4. In Table 1 of 004 we count the case that Z₀ and Z₁ coincide.
 - **The customised recursion** (`robodyn_ros/compiled/symbolic/newton_euler.py`) has the tensor in
-  second moments with that along the axis at zero, so that it shares U with the first moment; it
-  turns U z from link to link in place of the angular acceleration; parallel axes share what lies
-  before the first of them.
-- **Its own numbers** take fewer operations: zeros fold, the most frequent offset is the unit of
-  length, and the last frame is turned so that the last centre of mass lies over x.
+  second moments with that along the axis at zero, and shares U with the first moment; it turns U z
+  from link to link; parallel axes share what lies before the first of them.
+- **Its own numbers**: zeros fold, the most frequent offset is the unit of length, and the last
+  frame is turned so that the last centre of mass lies over x.
 - **Simplified** means diagonal tensors and one component of each first moment. The paper does not
   print which. For Stanford it is the largest of Bejczy's Appendix B, in modified DH frames
   (x z z z y z), for SCEMI those along upper arm, forearm and hand (x x y z y z).
-"""
-
-
-KANE_NOTE = """Ours differ where ω₁, W₁ or p̈₁ have constant elements (w, wd, pdd, u, k), where Q v
-and Q w are carried on from frame 1 to frame 0, and by the offset that q + d adds at every joint.
-
-The steps of the print sum to 105 n − 75 and 90 n − 73. (56) is 10 below those of stage 2, in both;
-the 44 n − 38 additions before (57) are 2 below those of stage 3. The rest, 24 and 20, is the last
-cycle, of which only one component is needed: trimmed by hand in the paper, not in `kane`.
 """
 
 
@@ -296,14 +272,6 @@ def document() -> str:
             '',
             table(('', 'n = 6'), papers),
             explanation,
-            '## Kane, step by step',
-            '',
-            '004, section 6, for revolute joints, summed over the links; *ours* is what `kane`',
-            'carries out for six joints of a general arm.',
-            '',
-            kane_table(),
-            '',
-            KANE_NOTE,
             '## All functions, own numbers',
             '',
             'Beside them the same with gravity and payload as run-time inputs.',

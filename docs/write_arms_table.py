@@ -22,6 +22,8 @@ from written_files import ROOT, exit_with, write_or_check
 
 DOCS = ROOT / 'docs'
 DRIVER = 'beside_your_driver.md'
+# Facts that stand once, above the sections.
+SAID_ABOVE = (('Gravity', 'robot; position servo (inferred)'), ('Commanded effort', 'none'))
 # What each way in is called, and where it is explained.
 WAYS = {
     'node': ('the node', f'{DRIVER}#a-forward-controller'),
@@ -34,13 +36,6 @@ WAYS = {
     'library': ('the library, in your loop', 'python_api.md'),
     'none': ('positions only', 'positions_only.md'),
 }
-
-
-# Of an arm whose servos take positions only, if it reports effort.
-REPORTS = (
-    'Once `robodyn effort` shows that the reported effort is a torque, the arm can be identified '
-    'and monitored, and contacts detected.'
-)
 
 
 def cell(words: str) -> str:
@@ -150,27 +145,22 @@ def overview(arms: Iterable[Mapping[str, Any]], runs: Mapping[str, Any]) -> list
 
 def facts(arm: Mapping[str, Any], sources: Sources) -> list[str]:
     """Return what was read about an arm and its driver, an item a fact that was found."""
-    urdf, effort = arm['urdf'], arm['reported_effort']
+    urdf, effort, gravity = arm['urdf'], arm['reported_effort'], arm['gravity']
     file = f'`{urdf["package"]}`' + (f', `{urdf["file"]}`' if 'file' in urdf else '')
     if 'file' in urdf and re.fullmatch(r'[\w/]+', urdf['package']):
         file = f'`{urdf["package"]}/{urdf["file"].split(";")[0].split(" (")[0]}`'
-    links = said(urdf, 'base_note', 'tip_note', 'note')
+    notes = said(urdf, 'base_note', 'tip_note', 'note')
+    in_it = said(effort, 'gravity', 'gravity_note')
+    reported = said(effort, 'unit', 'unit_note', 'what')
+    if in_it not in ('none', 'not found', ''):
+        reported += f'; gravity in it: {in_it}'
     rows = [
-        (
-            'URDF',
-            f'{file}, from `{urdf["base"]}` to `{urdf["tip"]}`' + (f' ({links})' if links else ''),
-            urdf,
-        ),
+        ('URDF', file + (f' ({notes})' if notes else ''), urdf),
         ('Interface', said(arm['commands'], 'how', 'gains'), arm['commands']),
-        ('Gravity', said(arm['gravity'], 'who', 'how'), arm['gravity']),
+        ('Gravity', said(gravity, 'who', 'how'), gravity),
         ('Friction', said(arm['friction'], 'who', 'how'), arm['friction']),
-    ]
-    if 'coriolis' in arm:
-        rows.append(('Coriolis torque', said(arm['coriolis'], 'who'), arm['coriolis']))
-    rows += [
         ('Payload', said(arm['payload'], 'how'), arm['payload']),
-        ('Reported effort', said(effort, 'unit', 'unit_note', 'what'), effort),
-        ('Gravity in it', said(effort, 'gravity', 'gravity_note'), {}),
+        ('Reported effort', reported, effort),
         ('Its sign', said(effort, 'sign'), {}),
         ('Commanded effort', said(arm['commanded_effort'], 'unit'), arm['commanded_effort']),
         ('Read', said(arm['read'], 'what'), arm['read']),
@@ -178,87 +168,30 @@ def facts(arm: Mapping[str, Any], sources: Sources) -> list[str]:
     return [
         f'- **{name}:** {words}{sources.links(fact)}'
         for name, words, fact in rows
-        if words not in ('', 'not found')
+        if words not in ('', 'not found') and (name, words) not in SAID_ABOVE
     ]
 
 
 def way_in(arm: Mapping[str, Any], sources: Sources) -> list[str]:
-    """Return the way in, with what is to be written into files and typed."""
+    """Return the way in, with what differs from arm to arm in files and lines."""
     way, urdf = arm['way_in'], arm['urdf']
-    kind = way['kind']
-    name, link = WAYS[kind]
-    if way.get('parameters', {}).get('on_stop') == 'zero':
-        link = f'{DRIVER}#a-driver-that-compensates-gravity'
-    if 'interfaces' in way:
+    name, link = WAYS[way['kind']]
+    parameters = way.get('parameters')
+    if way['kind'] == 'node' and not (parameters or {}).get('terms', {}).get('gravity', True):
+        link, parameters = f'{DRIVER}#a-driver-that-compensates-gravity', None
+    if way['kind'] == 'feedforward' and arm['commands']['kind'] == 'position with effort':
         link = f'{DRIVER}#a-drive-that-takes-position-and-torque'
-    title = f'[{name}]({link})' if link else name
-    reports = not arm['reported_effort']['unit'].startswith(('none', 'zeros'))
-    words = [REPORTS if kind == 'none' and reports else '', way.get('text', '')]
-    lines = [' '.join([f'**Way in: {title}.**', *(cell(each) for each in words if each)]), '']
+    lines = [f'**Way in: [{name}]({link}).** {cell(way.get("text", ""))}'.rstrip(), '']
     if 'servo' in arm:
         lines[0] += f' Source of the gains:{sources.links(arm["servo"])}.'
-    of_feedforward = kind in ('feedforward', 'servo')
-    if 'parameters' in way:
-        name = 'my_feedforward.yaml' if of_feedforward else 'my_parameters.yaml'
-        lines += yaml_block(f'# {name}', {'/**': {'ros__parameters': way['parameters']}})
-    if 'controllers' in way:
-        controller = {
-            'type': 'forward_command_controller/ForwardCommandController',
-            'joints': way['controllers'],
-            'interface_name': 'effort',
-        }
-        lines += yaml_block(
-            '# my_controllers.yaml',
-            {'/**/forward_effort_controller': {'ros__parameters': controller}},
-        )
-    if 'interfaces' in way:
-        lines += yaml_block(
-            "# in the controllers' file of your driver",
-            {
-                '/**/joint_trajectory_controller': {
-                    'ros__parameters': {'command_interfaces': way['interfaces']}
-                }
-            },
-        )
-    file = way.get('urdf', 'arm.urdf')
-    chain = f'--base {urdf["base"]} --tip {urdf["tip"]}'
-    lines += ['```bash', f'robodyn check {file} {chain}']
-    if reports:
-        lines.append(f'robodyn effort {file} recording.mcap {chain}')
-    if kind == 'none':
-        lines += [
-            f'robodyn torque {file} trajectory.yaml {chain} -o torques.csv',
-            f'robodyn retime {file} trajectory.yaml {chain} -o fast.yaml \\',
-            '    --margin 0.2 --acceleration-limit 5 --no-effort',
-        ]
-    lines += ['```', '']
-    if 'controllers' in way:
-        lines += [
-            '```bash',
-            'ros2 run controller_manager spawner forward_effort_controller --inactive \\',
-            '    --param-file my_controllers.yaml',
-            '```',
-            '',
-        ]
-    if kind != 'none' and way['commands']:
-        lines += ['```bash', *way['commands'], '```', '']
-    typed = []
-    if kind == 'node':
-        gravity = way['parameters'].get('terms', {}).get('gravity', True)
-        rest = 'what holds the arm' if gravity else 'zero, as the robot adds gravity'
-        typed += [
-            f'ros2 topic echo /dynamics_node/torques --once  # at rest: {rest}',
-            'ros2 control switch_controllers '
-            + way.get('switch', '--activate forward_effort_controller'),
-        ]
-    if of_feedforward:
-        space = f'/{way["namespace"]}' if 'namespace' in way else ''
-        typed.append(
-            f'ros2 topic pub --once {space}/feedforward/joint_trajectory \\\n'
-            '    trajectory_msgs/msg/JointTrajectory "{}"  # hold; then send trajectories there'
-        )
-    if typed:
-        lines += ['In another terminal:', '', '```bash', *typed, '```', '']
+    if parameters:
+        file = 'my_parameters' if way['kind'] == 'node' else 'my_feedforward'
+        lines += yaml_block(f'# {file}.yaml', {'/**': {'ros__parameters': parameters}})
+    typed = [f'BASE={urdf["base"]} TIP={urdf["tip"]}', *way.get('commands', [])]
+    lines += ['```bash', *typed, '```', '']
+    if 'switch' in way:
+        switch = f'ros2 control switch_controllers {way["switch"]}'
+        lines += ['In another terminal:', '', '```bash', switch, '```', '']
     if 'python' in way:
         lines += ['```python', way['python'], '```', '']
     if 'more' in way:
@@ -282,58 +215,52 @@ def yaml_block(title: str, record: Mapping[str, Any]) -> list[str]:
     return ['```yaml', title, text.rstrip(), '```', '']
 
 
-def shown_runs(arm: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return what the runs of an arm's descriptions gave, and how to repeat one."""
-    if not runs:
-        words = cell(arm.get('no_description', 'no description'))
-        return [f'**In simulation: not run.** {words[:1].upper()}{words[1:]}.', '']
-    of_name = {each['robot']: each for each in arm['descriptions']}
-    lines = [
-        '| run | joints, kg that move | `robodyn check`: worst finding '
-        '| rms (largest) error [mrad], driver alone → with the model |',
-        '|---|---|---|---|',
-    ]
-    for run in runs:
-        tracked = run.get('tracking')
-        errors = [
-            f'{tracked[key]["rms"]:g} ({tracked[key]["largest"]:g})' if tracked else ''
-            for key in ('without', 'with')
-        ]
-        finding = cell(re.sub(r'[`\[\]]', '', run['worst']))
-        if run['warnings'] > 1:
-            finding += f'; {run["warnings"]} warnings in all'
-        package = of_name[run['robot']]['package']
-        lines.append(
-            f'| {run["robot"]}, {package} {run["version"]} | {run["joints"]}, {run["mass"]:g} '
-            f'| {finding} | {" → ".join(errors) if tracked else "nothing to add"} |'
-        )
-    lines.append('')
-    lines += [f'{cell(each["note"])}\n' for each in arm['descriptions'] if 'note' in each]
+def described(arm: Mapping[str, Any]) -> list[str]:
+    """Return which public file of an arm was simulated, or why none was."""
+    if 'descriptions' not in arm:
+        words = cell(arm.get('no_description', ''))
+        return [f'**Not simulated:** {words}.', ''] if words else []
     first = arm['descriptions'][0]
-    where = (
-        'python3 -c "from importlib.metadata import files; '
-        f"print(*(f.locate() for f in files('{first['package']}') "
-        f"if f.name == '{first['file']}'))\""
-    )
-    chain = f'--base {first["base"]} --tip {first["tip"]}'
-    install = f'pip install --no-deps {first["package"]}'
-    if first['file'].endswith('.xacro'):
-        install += ' && pip install xacro'
-    return [
-        *lines,
-        'Without the robot:',
+    notes = ' '.join(cell(each['note']) for each in arm['descriptions'] if 'note' in each)
+    line = ' '.join(f'{key.upper()}={first[key]}' for key in ('package', 'file', 'base', 'tip'))
+    return [f'**Without the robot:** `{line}`. {notes}'.rstrip(), '']
+
+
+def simulated(arms: Iterable[Mapping[str, Any]], runs: Mapping[str, Any]) -> str:
+    """Return the table of runs."""
+    lines = [
+        '<div class="stacked">',
         '',
-        '```bash',
-        install,
-        f'FILE=$({where})',
-        f'robodyn check "$FILE" {chain}',
-        f'robodyn simulate "$FILE" {chain} -o motion.csv',
-        '```',
-        '',
+        '| file | joints | kg | warning of `robodyn check` | driver alone | with the model |',
+        '|---|---|---|---|---|---|',
     ]
+    for arm in arms:
+        package_of = {each['robot']: each['package'] for each in arm.get('descriptions', [])}
+        for run in runs.get(arm['id'], []):
+            errors = [
+                f'{run["tracking"][key]["rms"]:g} ({run["tracking"][key]["largest"]:g})'
+                for key in ('without', 'with')
+                if 'tracking' in run
+            ]
+            finding = ''
+            if run['warnings']:
+                finding = re.sub(r'[`\[\]]', '', run['worst']).removeprefix('warning: ')
+                # What follows the question is how much it matters.
+                finding = cell(finding.partition('?')[0] + '?' * ('?' in finding))
+            if run['warnings'] > 1:
+                finding += f'; {run["warnings"]} in all'
+            cells = [
+                f'{run["robot"]}, {package_of[run["robot"]]} {run["version"]}',
+                str(run['joints']),
+                f'{run["mass"]:g}',
+                finding,
+                *(errors or ['', '']),
+            ]
+            lines.append(f'| {" | ".join(cells)} |')
+    return '\n'.join([*lines, '', '</div>', ''])
 
 
-def sections(arms: Iterable[Mapping[str, Any]], runs: Mapping[str, Any], sources: Sources) -> str:
+def sections(arms: Iterable[Mapping[str, Any]], sources: Sources) -> str:
     """Return a section for each arm."""
     lines: list[str] = []
     for arm in arms:
@@ -341,7 +268,7 @@ def sections(arms: Iterable[Mapping[str, Any]], runs: Mapping[str, Any], sources
         lines += way_in(arm, sources)
         if 'note' in arm:
             lines += [arm['note'], '']
-        lines += [*facts(arm, sources), '', *shown_runs(arm, runs.get(arm['id'], []))]
+        lines += [*facts(arm, sources), '', *described(arm)]
     return '\n'.join(lines)
 
 
@@ -401,7 +328,8 @@ if __name__ == '__main__':
     arms, sources = facts_of_arms['arms'], Sources(facts_of_arms['repositories'])
     of_arms = {
         'overview': '\n'.join(overview(arms, runs)),
-        'arms': sections(arms, runs, sources),
+        'arms': sections(arms, sources),
+        'runs': simulated(arms, runs),
     }
     exit_with([f'arms.yaml: no repository for the source {each}' for each in sources.unknown])
     recordings = stored('recordings.yaml')['recordings']

@@ -118,15 +118,13 @@ def list_of_faults(rows: Sequence[Row]) -> str:
 
 
 def table_of_mistakes(rows: Sequence[Row]) -> str:
-    """Return a table of what is done and what is said to it; diagnostics in what they add."""
-    lines = ['| what is done | log | `/diagnostics` |', '|---|---|---|']
+    """Return a table of what is done and the message, in the log or in diagnostics alone."""
+    lines = ['| what is done | message |', '|---|---|']
     for done, log, diagnostics, _ in rows:
-        reason = log.partition(': ')[2]
-        shown = diagnostics.replace('the node ends with code', 'exit').removesuffix(', the same')
-        shown = re.sub('^OK: compensating gravity$', 'OK', shown)
-        if reason:
-            shown = shown.replace(reason, '…')
-        lines.append(f'| {" | ".join(_cell(words) for words in (done, log, shown))} |')
+        healthy = '^OK(: compensating gravity$|: )|^the node ends .*'
+        message = log or re.sub(healthy, '', diagnostics)
+        if message:
+            lines.append(f'| {_cell(done)} | {_cell(message)} |')
     return '\n'.join(lines) + '\n'
 
 
@@ -134,7 +132,7 @@ def _cell(words: str) -> str:
     """Return words as a cell's Markdown: what is no code holds no HTML."""
     parts = words.split('`')
     parts[::2] = [part.replace('<', '&lt;') for part in parts[::2]]
-    return '`'.join(parts) or 'nothing'
+    return '`'.join(parts)
 
 
 class _Collector:

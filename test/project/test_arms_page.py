@@ -36,7 +36,8 @@ LAUNCH = '\n'.join(
 @pytest.mark.parametrize('arm', ARMS, ids=lambda arm: arm['id'])
 def test_launch_lines_name_what_there_is_and_the_chain_that_is_checked(arm):
     section = SECTIONS[arm['id']].replace('\\\n', ' ')
-    base, tip = re.search(r'robodyn check \S+ --base (\S+) --tip (\S+)', section).groups()
+    base, tip = re.search(r'^BASE=(\S+) TIP=(\S+)$', section, re.M).groups()
+    assert (base, tip) == (arm['urdf']['base'], arm['urdf']['tip'])
     for file, words in re.findall(r'ros2 launch robodyn_ros (\S+)(.*)', section):
         assert (ROOT / 'launch' / file).is_file()
         given = dict(word.split(':=') for word in words.split())
@@ -75,9 +76,9 @@ def test_check_says_what_the_page_says(arm, description):
 def test_lines_without_the_robot_lead_to_a_simulation(name, tmp_path):
     pytest.importorskip('mujoco')
     skip_without(next(each for each in ARMS if each['id'] == name)['descriptions'][0])
-    (block,) = re.findall(
-        r'^Without the robot:\n\n```bash\npip [^\n]*\n(.*?)^```', SECTIONS[name], re.S | re.M
-    )
+    values = re.search(r'^\*\*Without the robot:\*\* `(.*)`', SECTIONS[name], re.M)[1]
+    lines = re.search(r'^PACKAGE=.*\npip install .*\n((?:.*\n)*?)```', PAGE, re.M)[1]
+    block = f'{values}\n{lines}'
     path = f'{Path(sys.executable).parent}{os.pathsep}{os.environ["PATH"]}'
     said = subprocess.run(
         ['bash', '-c', block],
