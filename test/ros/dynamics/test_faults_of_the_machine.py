@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from compilers import MANY_SAMPLES_WRONG, ONE_SAMPLE_WRONG, REAL, miscompiler, program
-from fault_rig import POSITION, case, fault, rig_in, torque_at_rest
+from fault_rig import POSITION, case, fault
 
 from robodyn_ros.ros.signals import STOP_SIGNALS
 
@@ -25,19 +25,11 @@ needs_compiler = pytest.mark.skipif(not REAL, reason='there is no C compiler')
 WARN = 1
 
 
-@pytest.fixture(scope='module')
-def gravity(panda_urdf):
-    return torque_at_rest(panda_urdf)
-
-
 @pytest.fixture
-def own(tmp_path, panda_urdf):
-    """A node for one test, which compiles into a cache of its own."""
-    result = rig_in(tmp_path / 'node', panda_urdf)
-    result.environment['ROBODYN_CACHE_DIR'] = str(tmp_path / 'cache')
-    yield result
-    result.check_stream()
-    result.close()
+def own(own, tmp_path):
+    """A node that compiles into a cache of its own."""
+    own.environment['ROBODYN_CACHE_DIR'] = str(tmp_path / 'cache')
+    return own
 
 
 def commands(rig, gravity):
