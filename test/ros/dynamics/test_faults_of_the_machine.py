@@ -43,71 +43,54 @@ def commands(rig, gravity):
 HANG = 'case "$*" in {} ) echo 1.0; exit 0;; esac\nsleep 1000 & echo $! > "{}"; wait'
 
 
+SERVES = 'newton_euler serves; WARN names it.'
+
+
 @pytest.mark.parametrize(
     'compiler',
     [
-        case(
-            'compiler of another machine',
-            'newton_euler serves; WARN names it.',
-            b'\x7fELF for a machine of another kind',
-        ),
-        case(
-            'compiler whose messages are not UTF-8',
-            'newton_euler serves; WARN names it.',
-            r"printf 'caf\351' >&2; exit 1",
-        ),
+        case('compiler of another machine', SERVES, b'\x7fELF for a machine of another kind'),
+        case('compiler whose messages are not UTF-8', SERVES, r"printf 'caf\351' >&2; exit 1"),
         case(
             'compiler that prints a hundred megabytes and fails',
-            'newton_euler serves; WARN names it.',
+            SERVES,
             'yes | head -c 100000000 >&2; exit 1',
         ),
         case(
             'compiler that is killed, as for lack of memory',
-            'newton_euler serves; WARN names it.',
+            SERVES,
             'case "$*" in --version) ;; *) kill -KILL $$;; esac',
+        ),
+        case('compiler that leaves nothing', SERVES, 'exit 0'),
+        case(
+            'compiler that leaves garbage',
+            SERVES,
+            'for last; do :; done; case "$last" in *.so) echo rubbish > "$last";; esac',
         ),
     ],
 )
 def test_compiler_that_fails_leaves_newton_euler(own, gravity, tmp_path, compiler):
-    own.environment['CC'] = program(tmp_path, compiler)
-    own.launch()
-    assert commands(own, gravity)
-    assert 'algorithm newton_euler instead of compiled' in own.log
-    own.stream(POSITION, lambda: own.report.get('algorithm') == 'newton_euler')
-    assert own.report['model_level'] == WARN and 'newton_euler' in own.report['model_message']
+    leaves_newton_euler(own, gravity, program(tmp_path, compiler))
 
 
 @pytest.mark.parametrize(
     'command',
     [
-        case('CC with an open quotation', 'newton_euler serves; WARN names it.', 'cc "'),
-        case('CC that is no program', 'newton_euler serves; WARN names it.', '/nowhere/cc'),
+        case('CC with an open quotation', SERVES, 'cc "'),
+        case('CC that is no program', SERVES, '/nowhere/cc'),
     ],
 )
 def test_command_that_is_no_compiler_leaves_newton_euler(own, gravity, command):
-    own.environment['CC'] = command
-    own.launch()
-    assert commands(own, gravity)
-    assert 'algorithm newton_euler instead of compiled' in own.log
+    leaves_newton_euler(own, gravity, command)
 
 
-@needs_compiler
-@pytest.mark.parametrize(
-    'body',
-    [
-        case('compiler that leaves nothing', 'newton_euler serves; WARN names it.', 'exit 0'),
-        case(
-            'compiler that leaves garbage',
-            'newton_euler serves; WARN names it.',
-            'for last; do :; done; case "$last" in *.so) echo rubbish > "$last";; esac',
-        ),
-    ],
-)
-def test_output_that_is_no_module_leaves_newton_euler(own, gravity, tmp_path, body):
-    own.environment['CC'] = program(tmp_path, body)
-    own.launch()
-    assert commands(own, gravity)
-    assert 'algorithm newton_euler instead of compiled' in own.log
+def leaves_newton_euler(rig, gravity, compiler):
+    rig.environment['CC'] = compiler
+    rig.launch()
+    assert commands(rig, gravity)
+    assert 'algorithm newton_euler instead of compiled' in rig.log
+    rig.stream(POSITION, lambda: rig.report.get('algorithm') == 'newton_euler')
+    assert rig.report['model_level'] == WARN and 'newton_euler' in rig.report['model_message']
 
 
 @needs_compiler
