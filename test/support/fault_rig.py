@@ -16,7 +16,6 @@ from rclpy.qos import QoSProfile
 from std_msgs.msg import Float64MultiArray
 from trajectory_msgs.msg import JointTrajectory
 
-from robodyn_ros import RobotModel, gravity_torque
 from robodyn_ros.ros.command_conflicts import WATCHDOG_LABEL
 from robodyn_ros.ros.demo.node_process import die_with_parent
 
@@ -304,9 +303,3 @@ def rig_in(folder, panda_urdf):
     rig = FaultRig(folder / 'node.log')
     rig.robot = {'urdf_file': panda_urdf, 'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
     return rig
-
-
-def torque_at_rest(panda_urdf):
-    """Return the torque that holds the arm at POSITION."""
-    model = RobotModel.from_urdf(panda_urdf, base_link='panda_link0', tip_link='panda_link8')
-    return gravity_torque(model, POSITION)

@@ -139,22 +139,11 @@ def test_gravity_told_while_active_is_in_the_next_torques(rig, robot):
 
 
 @pytest.mark.slow
-def test_arm_upside_down_holds_still_once_the_service_has_told(lockstep, robot):
+def test_arm_upside_down_holds_still_with_a_payload_once_the_services_have_told(lockstep, robot):
     rig, gravity = lockstep, (0.0, 0.0, 9.81)
     rig.start_simulator(**robot, gravity=list(gravity), initial_position=POSITION)
     rig.start(**robot)
     assert rig.call(SetGravity, 'set_gravity', gravity_request(gravity)).success
-    assert rig.transition('activate')
-    rig.run_until(1.0)
-    _, position, _ = rig.measured(0.0, 1.0)
-    assert np.abs(position - POSITION).max() < 1e-6
-
-
-@pytest.mark.slow
-def test_arm_holds_still_with_a_payload_that_simulator_and_node_were_told_of(lockstep, robot):
-    rig = lockstep
-    rig.start_simulator(**robot, initial_position=POSITION)
-    rig.start(**robot)
     request = SetPayload.Request(payload=HEAVY)
     assert rig.call(SetPayload, 'set_payload', request).success
     client = rig.node.create_client(SetPayload, '/simulator_node/set_payload')

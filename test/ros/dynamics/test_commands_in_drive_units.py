@@ -8,10 +8,8 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
-from node_in_process import NodeInProcess
 from node_rig import ARM, UNHURRIED
 
-from robodyn_ros import RobotModel, gravity_torque
 from robodyn_ros.errors import InvalidArgument
 
 pytestmark = pytest.mark.ros
@@ -22,28 +20,9 @@ JOINTS = ARM[::-1]
 SCALE = np.array([-0.08, 2.5, -1.0, 30.0, 0.4, -7.0, 0.001])
 
 
-@pytest.fixture(scope='module')
-def robot(panda_urdf):
-    return {
-        'urdf_file': panda_urdf,
-        'base_link': 'panda_link0',
-        'tip_link': 'panda_link8',
-        'joints': JOINTS,
-        'state_timeout': UNHURRIED,
-    }
-
-
-@pytest.fixture(scope='module')
-def gravity(panda_urdf):
-    model = RobotModel.from_urdf(panda_urdf, base_link='panda_link0', tip_link='panda_link8')
-    return gravity_torque(model, POSITION)
-
-
 @pytest.fixture
-def rig(tmp_path):
-    result = NodeInProcess(tmp_path / 'node.log')
-    yield result
-    result.close()
+def robot(robot):
+    return {**robot, 'joints': JOINTS, 'state_timeout': UNHURRIED}
 
 
 def shows(messages, field, expected):

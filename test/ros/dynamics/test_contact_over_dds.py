@@ -94,34 +94,28 @@ def plain(tmp_path):
     result.close()
 
 
-def test_acting_on_contacts_without_thresholds_is_refused_by_name(plain, robot):
-    plain.start(**robot, on_contact='stop')
+@pytest.mark.parametrize(
+    'parameters, words',
+    [
+        ({'on_contact': 'stop'}, ('parameter on_contact: stop', 'contact-thresholds')),
+        ({'external_effort_topic': 'not//a topic'}, ('parameter external_effort_topic',)),
+    ],
+)
+def test_what_cannot_be_felt_or_acted_on_is_refused_by_name(plain, robot, parameters, words):
+    plain.start(**robot, **parameters)
     plain.until(lambda: 'cannot configure' in plain.log)
-    assert 'parameter on_contact: stop' in plain.log
-    assert 'contact-thresholds' in plain.log
-
-
-def test_on_contact_is_refused_live_without_thresholds(plain, robot):
-    plain.start(**robot)
-    plain.bring_up(POSITION)
-    result = plain.set_parameter('on_contact', 'stop', lambda: plain.send(POSITION))
-    assert not result.successful
-    assert 'no contact thresholds' in result.reason
-
-
-def test_a_topic_that_cannot_be_is_refused_by_name(plain, robot):
-    plain.start(**robot, external_effort_topic='not//a topic')
-    plain.until(lambda: 'cannot configure' in plain.log)
-    assert 'parameter external_effort_topic' in plain.log
+    assert all(each in plain.log for each in words)
 
 
 @pytest.mark.longer
-def test_nothing_is_computed_while_nobody_listens(plain, robot):
+def test_nothing_is_computed_while_nobody_listens_nor_done_without_thresholds(plain, robot):
     plain.start(**robot)
     plain.bring_up(POSITION)
     # The rig listens to the dynamics state, and so the observer runs; take that away.
     plain.disconnect('/dynamics_node/dynamics_state')
     plain.stream(POSITION, lambda: plain.report.get('contact_observer') == 'idle')
+    refused = plain.set_parameter('on_contact', 'stop', lambda: plain.send(POSITION))
+    assert not refused.successful and 'no contact thresholds' in refused.reason
 
 
 @pytest.mark.longer

@@ -76,11 +76,7 @@ def test_malformed_joint_state_is_ignored_and_counted(rig, changes):
 @pytest.mark.parametrize(
     'changes',
     [
-        case(
-            'empty joint state',
-            'It changes nothing.',
-            {'names': [], 'position': []},
-        ),
+        case('empty joint state', 'It changes nothing.', {'names': [], 'position': []}),
         case(
             'joints of another robot',
             'They are ignored.',
@@ -152,18 +148,11 @@ def test_what_another_device_does_wrong_is_not_told_of_the_arm(rig):
     assert int(rig.report['malformed_joint_states']) == count
 
 
+MISSING = 'The joint counts as missing from the message, and becomes stale.'
+
+
 @pytest.mark.parametrize(
-    'bad',
-    [
-        case(
-            'NaN position', 'The joint counts as missing from the message, and becomes stale.', NAN
-        ),
-        case(
-            'infinite position',
-            'The joint counts as missing from the message, and becomes stale.',
-            INF,
-        ),
-    ],
+    'bad', [case('NaN position', MISSING, NAN), case('infinite position', MISSING, INF)]
 )
 def test_position_that_is_not_finite_makes_its_joint_stale(rig, bad):
     rig.stream([*POSITION[:6], bad], lambda: rig.report.get('level') == 2)
@@ -331,65 +320,34 @@ def trajectory(names=ARM, seconds=(1.0,), positions=None, **fields):
     return JointTrajectory(joint_names=list(names), points=points)
 
 
+WRONG_TRAJECTORIES = {
+    'trajectory for an unknown joint': (trajectory(names=[*ARM[:6], 'wrist']), 'wrist'),
+    'trajectory with a joint twice': (trajectory(names=[*ARM[:6], ARM[0]]), 'each joint once'),
+    'trajectory without joints': (trajectory(names=[]), 'at least one joint'),
+    'trajectory point of the wrong length': (trajectory(positions=[0.1]), '1 values'),
+    'trajectory point without positions': (trajectory(positions=[]), '0 values'),
+    'trajectory with NaN': (trajectory(positions=[NAN] * 7), 'finite'),
+    'trajectory velocity that is infinite': (trajectory(velocities=[INF] * 7), 'finite'),
+    'trajectory times that stand still': (trajectory(seconds=[1.0, 1.0]), 'later'),
+    'trajectory time before the start': (trajectory(seconds=[-1.0]), 'negative'),
+    'trajectory accelerations without velocities': (
+        trajectory(accelerations=[0.0] * 7),
+        'without velocities',
+    ),
+    'trajectory outside the position limits': (
+        trajectory(positions=[9.0] * 7),
+        'position limits',
+    ),
+    'trajectory that jumps': (
+        trajectory(seconds=[0.001], positions=FAR),
+        'max_reference_step',
+    ),
+    'trajectory with numbers of 1e308': (trajectory(velocities=[1e308] * 7), 'position limits'),
+}
+
+
 @pytest.mark.parametrize(
-    'message, reason',
-    [
-        case(
-            'trajectory for an unknown joint',
-            REFUSED,
-            trajectory(names=[*ARM[:6], 'wrist']),
-            'wrist',
-        ),
-        case(
-            'trajectory with a joint twice',
-            REFUSED,
-            trajectory(names=[*ARM[:6], ARM[0]]),
-            'each joint once',
-        ),
-        case('trajectory without joints', REFUSED, trajectory(names=[]), 'at least one joint'),
-        case(
-            'trajectory point of the wrong length',
-            REFUSED,
-            trajectory(positions=[0.1]),
-            '1 values',
-        ),
-        case('trajectory point without positions', REFUSED, trajectory(positions=[]), '0 values'),
-        case('trajectory with NaN', REFUSED, trajectory(positions=[NAN] * 7), 'finite'),
-        case(
-            'trajectory velocity that is infinite',
-            REFUSED,
-            trajectory(velocities=[INF] * 7),
-            'finite',
-        ),
-        case(
-            'trajectory times that stand still', REFUSED, trajectory(seconds=[1.0, 1.0]), 'later'
-        ),
-        case('trajectory time before the start', REFUSED, trajectory(seconds=[-1.0]), 'negative'),
-        case(
-            'trajectory accelerations without velocities',
-            REFUSED,
-            trajectory(accelerations=[0.0] * 7),
-            'without velocities',
-        ),
-        case(
-            'trajectory outside the position limits',
-            REFUSED,
-            trajectory(positions=[9.0] * 7),
-            'position limits',
-        ),
-        case(
-            'trajectory that jumps',
-            REFUSED,
-            trajectory(seconds=[0.001], positions=FAR),
-            'max_reference_step',
-        ),
-        case(
-            'trajectory with numbers of 1e308',
-            REFUSED,
-            trajectory(velocities=[1e308] * 7),
-            'position limits',
-        ),
-    ],
+    'message, reason', [case(name, REFUSED, *each) for name, each in WRONG_TRAJECTORIES.items()]
 )
 def test_malformed_trajectory_is_refused_while_another_is_followed(rig, message, reason):
     rig.in_motion(seconds=60.0)

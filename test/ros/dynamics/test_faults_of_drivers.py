@@ -17,16 +17,10 @@ from fault_rig import (
     fault,
     rig_in,
     stop,
-    torque_at_rest,
 )
 from node_rig import ARM
 
 pytestmark = [pytest.mark.slow, pytest.mark.ros]
-
-
-@pytest.fixture(scope='module')
-def gravity(panda_urdf):
-    return torque_at_rest(panda_urdf)
 
 
 @pytest.fixture(scope='module')

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
 import fault_rig
-from fault_rig import POSITION, case, fault, rig_in, torque_at_rest
+from fault_rig import POSITION, case, fault
 from scarce import (
     AS_ANOTHER_USER,
     FULL_BUT_FOR,
@@ -55,21 +55,11 @@ finally:
 """
 
 
-@pytest.fixture(scope='module')
-def gravity(panda_urdf):
-    return torque_at_rest(panda_urdf)
-
-
 @pytest.fixture
-def own(tmp_path, panda_urdf):
-    """A node for one test, which compiles into a cache of its own."""
-    result = rig_in(tmp_path / 'node', panda_urdf)
-    result.environment['ROBODYN_CACHE_DIR'] = str(tmp_path / 'cache')
-    try:
-        yield result
-        result.check_stream()
-    finally:
-        result.close()
+def own(own, tmp_path):
+    """A node that compiles into a cache of its own."""
+    own.environment['ROBODYN_CACHE_DIR'] = str(tmp_path / 'cache')
+    return own
 
 
 def needs(program, what):

@@ -12,7 +12,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
-from fault_rig import POSITION, fault, rig_in, torque_at_rest
+from fault_rig import POSITION, fault
 from geometry_msgs.msg import Vector3
 from node_rig import MARK, processes_with
 from rcl_interfaces.msg import Parameter, ParameterValue
@@ -38,19 +38,9 @@ SPARE = 4  # open files and threads that may be open for a moment
 MODES = ('gravity_compensation', 'computed_torque', 'feedforward')
 
 
-@pytest.fixture(scope='module')
-def gravity(panda_urdf):
-    return torque_at_rest(panda_urdf)
-
-
 @pytest.fixture
-def rig(tmp_path, panda_urdf):
-    result = rig_in(tmp_path, panda_urdf)
-    try:
-        yield result
-        result.check_stream()
-    finally:
-        result.close()
+def rig(own):
+    return own
 
 
 def parameters(**values):

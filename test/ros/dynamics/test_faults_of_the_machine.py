@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from compilers import MANY_SAMPLES_WRONG, ONE_SAMPLE_WRONG, REAL, miscompiler, program
-from fault_rig import POSITION, case, fault, rig_in, torque_at_rest
+from fault_rig import POSITION, case, fault
 
 from robodyn_ros.ros.signals import STOP_SIGNALS
 
@@ -25,19 +25,11 @@ needs_compiler = pytest.mark.skipif(not REAL, reason='there is no C compiler')
 WARN = 1
 
 
-@pytest.fixture(scope='module')
-def gravity(panda_urdf):
-    return torque_at_rest(panda_urdf)
-
-
 @pytest.fixture
-def own(tmp_path, panda_urdf):
-    """A node for one test, which compiles into a cache of its own."""
-    result = rig_in(tmp_path / 'node', panda_urdf)
-    result.environment['ROBODYN_CACHE_DIR'] = str(tmp_path / 'cache')
-    yield result
-    result.check_stream()
-    result.close()
+def own(own, tmp_path):
+    """A node that compiles into a cache of its own."""
+    own.environment['ROBODYN_CACHE_DIR'] = str(tmp_path / 'cache')
+    return own
 
 
 def commands(rig, gravity):
@@ -51,71 +43,54 @@ def commands(rig, gravity):
 HANG = 'case "$*" in {} ) echo 1.0; exit 0;; esac\nsleep 1000 & echo $! > "{}"; wait'
 
 
+SERVES = 'newton_euler serves; WARN names it.'
+
+
 @pytest.mark.parametrize(
     'compiler',
     [
-        case(
-            'compiler of another machine',
-            'newton_euler serves; WARN names it.',
-            b'\x7fELF for a machine of another kind',
-        ),
-        case(
-            'compiler whose messages are not UTF-8',
-            'newton_euler serves; WARN names it.',
-            r"printf 'caf\351' >&2; exit 1",
-        ),
+        case('compiler of another machine', SERVES, b'\x7fELF for a machine of another kind'),
+        case('compiler whose messages are not UTF-8', SERVES, r"printf 'caf\351' >&2; exit 1"),
         case(
             'compiler that prints a hundred megabytes and fails',
-            'newton_euler serves; WARN names it.',
+            SERVES,
             'yes | head -c 100000000 >&2; exit 1',
         ),
         case(
             'compiler that is killed, as for lack of memory',
-            'newton_euler serves; WARN names it.',
+            SERVES,
             'case "$*" in --version) ;; *) kill -KILL $$;; esac',
+        ),
+        case('compiler that leaves nothing', SERVES, 'exit 0'),
+        case(
+            'compiler that leaves garbage',
+            SERVES,
+            'for last; do :; done; case "$last" in *.so) echo rubbish > "$last";; esac',
         ),
     ],
 )
 def test_compiler_that_fails_leaves_newton_euler(own, gravity, tmp_path, compiler):
-    own.environment['CC'] = program(tmp_path, compiler)
-    own.launch()
-    assert commands(own, gravity)
-    assert 'algorithm newton_euler instead of compiled' in own.log
-    own.stream(POSITION, lambda: own.report.get('algorithm') == 'newton_euler')
-    assert own.report['model_level'] == WARN and 'newton_euler' in own.report['model_message']
+    leaves_newton_euler(own, gravity, program(tmp_path, compiler))
 
 
 @pytest.mark.parametrize(
     'command',
     [
-        case('CC with an open quotation', 'newton_euler serves; WARN names it.', 'cc "'),
-        case('CC that is no program', 'newton_euler serves; WARN names it.', '/nowhere/cc'),
+        case('CC with an open quotation', SERVES, 'cc "'),
+        case('CC that is no program', SERVES, '/nowhere/cc'),
     ],
 )
 def test_command_that_is_no_compiler_leaves_newton_euler(own, gravity, command):
-    own.environment['CC'] = command
-    own.launch()
-    assert commands(own, gravity)
-    assert 'algorithm newton_euler instead of compiled' in own.log
+    leaves_newton_euler(own, gravity, command)
 
 
-@needs_compiler
-@pytest.mark.parametrize(
-    'body',
-    [
-        case('compiler that leaves nothing', 'newton_euler serves; WARN names it.', 'exit 0'),
-        case(
-            'compiler that leaves garbage',
-            'newton_euler serves; WARN names it.',
-            'for last; do :; done; case "$last" in *.so) echo rubbish > "$last";; esac',
-        ),
-    ],
-)
-def test_output_that_is_no_module_leaves_newton_euler(own, gravity, tmp_path, body):
-    own.environment['CC'] = program(tmp_path, body)
-    own.launch()
-    assert commands(own, gravity)
-    assert 'algorithm newton_euler instead of compiled' in own.log
+def leaves_newton_euler(rig, gravity, compiler):
+    rig.environment['CC'] = compiler
+    rig.launch()
+    assert commands(rig, gravity)
+    assert 'algorithm newton_euler instead of compiled' in rig.log
+    rig.stream(POSITION, lambda: rig.report.get('algorithm') == 'newton_euler')
+    assert rig.report['model_level'] == WARN and 'newton_euler' in rig.report['model_message']
 
 
 @needs_compiler

@@ -11,16 +11,11 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from builtin_interfaces.msg import Time
-from fault_rig import POSITION, case, fault, rig_in, torque_at_rest
+from fault_rig import POSITION, case, fault, rig_in
 from rosgraph_msgs.msg import Clock
 from std_msgs.msg import String
 
 pytestmark = [pytest.mark.slow, pytest.mark.ros]
-
-
-@pytest.fixture(scope='module')
-def gravity(panda_urdf):
-    return torque_at_rest(panda_urdf)
 
 
 @pytest.fixture(scope='module')
@@ -39,15 +34,6 @@ def rig(running):
     """The one node for faults that it survives."""
     with running.surviving():
         yield running
-
-
-@pytest.fixture
-def own(tmp_path, panda_urdf):
-    """A node for one test, which may end it."""
-    result = rig_in(tmp_path, panda_urdf)
-    yield result
-    result.check_stream()
-    result.close()
 
 
 def ends_with(rig, wanted):

@@ -19,8 +19,6 @@ from fault_rig import (
     WATCHDOG_PERIOD,
     case,
     fault,
-    rig_in,
-    torque_at_rest,
 )
 
 from robodyn_ros.ros.command_conflicts import WATCHDOG_LABEL
@@ -30,20 +28,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.ros]
 SCHEDULING = 5.0  # that a loaded machine may take; benchmarks/watchdog.py measures [s]
 
 
-@pytest.fixture(scope='module')
-def gravity(panda_urdf):
-    return torque_at_rest(panda_urdf)
-
-
 @pytest.fixture
-def rig(tmp_path, panda_urdf):
-    """A node for one test, which may end it."""
-    result = rig_in(tmp_path, panda_urdf)
-    try:
-        yield result
-        result.check_stream()
-    finally:
-        result.close()
+def rig(own):
+    return own
 
 
 def watchdog_of(rig):

@@ -6,7 +6,6 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
-from node_in_process import NodeInProcess
 from node_rig import UNHURRIED
 from simulated_recordings import TrueArm
 
@@ -17,13 +16,6 @@ from robodyn_ros.identification import identify
 pytestmark = pytest.mark.ros
 
 POSITION = [0.2, -0.1, 0.3]
-
-
-@pytest.fixture
-def rig(tmp_path):
-    result = NodeInProcess(tmp_path / 'node.log')
-    yield result
-    result.close()
 
 
 @pytest.fixture(scope='module')

@@ -200,63 +200,30 @@ def edited(robot, tmp_path, pattern, replacement):
 # --- parameters --------------------------------------------------------------------------------
 
 
+# Each ends the node with code 1.
+IMPOSSIBLE = {
+    'kpp:=100.0': 'parameter kpp: 100.0; allowed: kp',
+    'effort_limits_scale:=0.1': 'parameter effort_limits_scale: 0.1; allowed: effort_limit_scale',
+    'terms:=false': 'parameter terms: False; allowed: terms.inertial, terms.coriolis, '
+    'terms.gravity, terms.friction, terms.gravity_factor',
+    'kp:=[-1.0]': 'parameter kp: -1.0; allowed: each at least 0',
+    'kp:=fast': "parameter kp: 'fast'; allowed: a number, or a list of numbers",
+    'mode:=impedance': "parameter mode: 'impedance'; allowed: gravity_compensation, feedforward, "
+    'computed_torque, joint_impedance, cartesian_impedance',
+    'effort_limit_scale:=2.0': 'effort_limit_scale … 2.0',
+    'gravity:=[0.0,0.0]': 'parameter gravity: [0.0, 0.0]; allowed: 3 numbers',
+}
+
+
 @pytest.mark.parametrize(
-    'name, value',
+    'given',
     [
-        case(
-            '`-p kpp:=100.0`',
-            'parameter kpp: 100.0; allowed: kp',
-            'the node ends with code 1',
-            *('kpp', '100.0'),
-        ),
-        case(
-            '`-p effort_limits_scale:=0.1`',
-            'parameter effort_limits_scale: 0.1; allowed: effort_limit_scale',
-            'the node ends with code 1',
-            *('effort_limits_scale', '0.1'),
-        ),
-        case(
-            '`-p terms:=false`',
-            'parameter terms: False; allowed: terms.inertial, terms.coriolis, terms.gravity, '
-            'terms.friction, terms.gravity_factor',
-            'the node ends with code 1',
-            *('terms', 'false'),
-        ),
-        case(
-            '`-p kp:=[-1.0]`',
-            'parameter kp: -1.0; allowed: each at least 0',
-            'the node ends with code 1',
-            *('kp', '[-1.0]'),
-        ),
-        case(
-            '`-p kp:=fast`',
-            "parameter kp: 'fast'; allowed: a number, or a list of numbers",
-            'the node ends with code 1',
-            *('kp', 'fast'),
-        ),
-        case(
-            '`-p mode:=impedance`',
-            "parameter mode: 'impedance'; allowed: gravity_compensation, feedforward, "
-            'computed_torque, joint_impedance, cartesian_impedance',
-            'the node ends with code 1',
-            *('mode', 'impedance'),
-        ),
-        case(
-            '`-p effort_limit_scale:=2.0`',
-            'effort_limit_scale … 2.0',
-            'the node ends with code 1',
-            *('effort_limit_scale', '2.0'),
-        ),
-        case(
-            '`-p gravity:=[0.0,0.0]`',
-            'parameter gravity: [0.0, 0.0]; allowed: 3 numbers',
-            'the node ends with code 1',
-            *('gravity', '[0.0,0.0]'),
-        ),
+        case(f'`-p {given}`', words, 'the node ends with code 1', given)
+        for given, words in IMPOSSIBLE.items()
     ],
 )
-def test_parameter_that_cannot_be_meant_ends_the_node(ended, name, value):
-    assert '[FATAL]' in ended('--ros-args', '-p', f'{name}:={value}')
+def test_parameter_that_cannot_be_meant_ends_the_node(ended, given):
+    assert '[FATAL]' in ended('--ros-args', '-p', given)
 
 
 @mistake(
@@ -460,42 +427,44 @@ def test_description_that_is_published_volatile_names_its_publisher(rig, robot, 
     rig.expect()
 
 
+# What is given, what is wrong with it, and what differs from a robot that is right.
+WRONG_ROBOTS = (
+    (
+        '`urdf_file:=/nodir/arm.urdf`',
+        "no such file: '/nodir/arm.urdf'",
+        {'urdf_file': '/nodir/arm.urdf'},
+    ),
+    (
+        'no `tip_link`, where a gripper leaves several',
+        'tip_link: not given; allowed: one of these links … '
+        "'panda_hand_tcp': 7 joints, 'panda_joint1'",
+        {'tip_link': "''"},
+    ),
+    (
+        '`tip_link:=tool0`, which the robot does not have',
+        "tip_link: 'tool0'; allowed: one of 'panda_link0', 'panda_link1'",
+        {'tip_link': 'tool0'},
+    ),
+    (
+        '`joints:=[panda_joint1]` of seven',
+        "parameter joints: ['panda_joint1']; allowed: each of these once: "
+        'panda_joint1, panda_joint2',
+        {'joints': '[panda_joint1]'},
+    ),
+    (
+        '`kp:=[1.0,2.0]` for seven joints',
+        'parameter kp: 2 values; allowed: 1 or 7, one for each joint',
+        {'kp': '[1.0,2.0]'},
+    ),
+)
+
+
 @pytest.mark.repeats(check=1)
 @pytest.mark.parametrize(
     'changes',
     [
-        case(
-            '`urdf_file:=/nodir/arm.urdf`',
-            "cannot configure: no such file: '/nodir/arm.urdf'",
-            'ERROR, the same',
-            {'urdf_file': '/nodir/arm.urdf'},
-        ),
-        case(
-            'no `tip_link`, where a gripper leaves several',
-            'cannot configure: tip_link: not given; allowed: one of these links … '
-            "'panda_hand_tcp': 7 joints, 'panda_joint1'",
-            'ERROR, the same',
-            {'tip_link': "''"},
-        ),
-        case(
-            '`tip_link:=tool0`, which the robot does not have',
-            "cannot configure: tip_link: 'tool0'; allowed: one of 'panda_link0', 'panda_link1'",
-            'ERROR, the same',
-            {'tip_link': 'tool0'},
-        ),
-        case(
-            '`joints:=[panda_joint1]` of seven',
-            "cannot configure: parameter joints: ['panda_joint1']; allowed: each of these once: "
-            'panda_joint1, panda_joint2',
-            'ERROR, the same',
-            {'joints': '[panda_joint1]'},
-        ),
-        case(
-            '`kp:=[1.0,2.0]` for seven joints',
-            'cannot configure: parameter kp: 2 values; allowed: 1 or 7, one for each joint',
-            'ERROR, the same',
-            {'kp': '[1.0,2.0]'},
-        ),
+        case(done, f'cannot configure: {words}', 'ERROR, the same', changes)
+        for done, words, changes in WRONG_ROBOTS
     ],
 )
 def test_robot_that_cannot_be_taken_is_red_with_the_reason(rig, robot, changes):

@@ -10,7 +10,6 @@ pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from builtin_interfaces.msg import Time
 from rclpy.serialization import deserialize_message
-from sensor_msgs.msg import JointState
 from std_msgs.msg import Float64MultiArray
 
 from robodyn_ros.control.command_pipeline import Command
@@ -65,40 +64,27 @@ def command():
     return Command(TORQUE, none, none, none, False, np.tile(TORQUE / 6, (6, 1)), None, state)
 
 
-def test_commands_are_published_whoever_listens_and_what_nobody_reads_is_not(
+def test_commands_are_published_whoever_listens_and_the_rest_from_the_next_look_on(
     cycle_outputs, publishers, command
 ):
-    cycle_outputs.look_for_subscribers()
-    cycle_outputs.publish_command(command, 0.0)
-    cycle_outputs.publish_details(command, Time(), 'gravity_compensation', 0.0, 0.0)
-    (message,) = publishers['~/commands'].published
-    message = deserialize_message(message, Float64MultiArray)
-    # The elbow first, each in its drive's unit.
-    assert list(message.data) == [0.5 * 2.0, -3.0 * 1.0]
-    (dimension,) = message.layout.dim
-    assert (dimension.label, dimension.size, dimension.stride) == ('joints', 2, 2)
-    assert publishers['~/torques'].published == publishers['~/dynamics_state'].published == []
-
-
-@pytest.mark.parametrize('topic', ['~/torques', '~/dynamics_state'])
-def test_what_somebody_begins_to_read_is_published_from_the_next_look_on(
-    cycle_outputs, publishers, command, topic
-):
-    publishers[topic].subscribers = 1
-    cycle_outputs.look_for_subscribers()
-    cycle_outputs.publish_command(command, 0.0)
-    assert {name for name, one in publishers.items() if one.published} == {'~/commands'}
     stamp = Time(sec=7, nanosec=8)
-    cycle_outputs.publish_details(command, stamp, 'gravity_compensation', 0.0, 0.0)
-    assert {name for name, one in publishers.items() if one.published} == {'~/commands', topic}
-    (message,) = publishers[topic].published
-    if topic == '~/torques':
-        message = deserialize_message(message, JointState)
-        assert message.name == ['shoulder', 'elbow']
-        assert list(message.position) == list(message.velocity) == []
-    torque = message.effort if topic == '~/torques' else message.total
-    assert list(torque) == [1.0, 2.0]
-    assert (message.header.stamp.sec, message.header.stamp.nanosec) == (7, 8)
+    for topic in ('', '~/torques', '~/dynamics_state'):
+        for name, publisher in publishers.items():
+            publisher.published.clear()
+            publisher.subscribers = int(name == topic)
+        cycle_outputs.look_for_subscribers()
+        cycle_outputs.publish_command(command, 0.0)
+        cycle_outputs.publish_details(command, stamp, 'gravity_compensation', 0.0, 0.0)
+        published = {name for name, one in publishers.items() if one.published}
+        assert published == {'~/commands', topic} - {''}
+        (message,) = publishers['~/commands'].published
+        message = deserialize_message(message, Float64MultiArray)
+        # The elbow first, each in its drive's unit.
+        assert list(message.data) == [0.5 * 2.0, -3.0 * 1.0]
+        (dimension,) = message.layout.dim
+        assert (dimension.label, dimension.size, dimension.stride) == ('joints', 2, 2)
+    (state,) = publishers['~/dynamics_state'].published
+    assert list(state.total) == [1.0, 2.0] and state.header.stamp == stamp
 
 
 def test_states_come_no_more_often_than_asked_for_and_torques_with_every_cycle(
