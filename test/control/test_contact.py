@@ -114,10 +114,6 @@ def test_a_time_that_goes_back_begins_anew():
     assert not detector.feed([5.0, 0, 0], samples=20).said[1:]  # just stood, as far as it knows
 
 
-def test_nan_is_no_contact():
-    assert not moving().feed([np.nan, np.nan, np.nan], samples=10).said
-
-
 @pytest.mark.parametrize('value', [0.0, -1.0, np.nan, np.inf])
 def test_thresholds_are_positive(value):
     with pytest.raises(InvalidArgument):
