@@ -501,12 +501,7 @@ def test_clock_that_jumps_in_a_state_that_is_refused_is_not_believed_in_the_next
 
 
 def test_soft_joint_limit_brakes_no_harder_than_slow_states_allow():
-    arm = enabled(
-        'gravity_compensation',
-        damping=0.0,
-        state_timeout=0.25,
-        **NO_RATE_LIMIT,
-    )
+    arm = enabled('gravity_compensation', damping=0.0, state_timeout=0.25, **NO_RATE_LIMIT)
     place, velocity = np.array([LIMIT + 0.05, 0.2]), np.array([0.1, 0.0])
     command = arm.run(1.0, place, velocity, period=0.1)[-1]
     middle = place + 0.05 * velocity

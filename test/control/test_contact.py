@@ -8,11 +8,7 @@ import pytest
 from robots import public_urdf
 
 from robodyn_ros import RobotModel
-from robodyn_ros.control.contact import (
-    ContactDetector,
-    ContactThresholds,
-    moved_links,
-)
+from robodyn_ros.control.contact import ContactDetector, ContactThresholds, moved_links
 from robodyn_ros.errors import InvalidArgument
 
 NAMES, LINKS = ('a', 'b', 'c'), ('upper', 'fore', 'hand')

@@ -15,10 +15,7 @@ from robodyn_ros.dynamics.friction import friction_of
 from robodyn_ros.errors import InvalidArgument
 from robodyn_ros.simulation.arm import ArmSimulation
 
-ARMS = {
-    'panda.urdf': ('panda_link0', 'panda_link8'),
-    'ur5_robot.urdf': ('base_link', 'tool0'),
-}
+ARMS = {'panda.urdf': ('panda_link0', 'panda_link8'), 'ur5_robot.urdf': ('base_link', 'tool0')}
 
 
 def arm(name):

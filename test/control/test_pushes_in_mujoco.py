@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 from pushed_arm import ARMS, TIME_STEP, PushedArm, random_force
 
-from robodyn_ros.control.contact import (
-    ContactDetector,
-    ContactThresholds,
-    moved_links,
-    tip_wrench,
-)
+from robodyn_ros.control.contact import ContactDetector, ContactThresholds, moved_links, tip_wrench
 from robodyn_ros.control.contact_thresholds import ObservedRecording, contact_thresholds
 from robodyn_ros.control.core_binding import core
 
