@@ -110,10 +110,7 @@ def test_a_trajectory_is_sent_from_words_and_from_files(terminal, tmp_path):
     reference = terminal.states[-1].reference_position
     assert 0.0 < reference[0] < 0.1 and reference[1:] == pytest.approx(POSITION[1:], abs=1e-9)
     assert terminal.type('send', '--stop')
-    terminal.stream(
-        POSITION,
-        lambda: not any(terminal.states[-1].reference_velocity),
-    )
+    terminal.stream(POSITION, lambda: not any(terminal.states[-1].reference_velocity))
     motion = tmp_path / 'motion.csv'
     time = np.linspace(0.0, 30.0, 4000)
     rows = np.array(POSITION) + np.outer(0.1 * np.sin(0.05 * time) ** 2, np.ones(7))

@@ -49,9 +49,7 @@ def test_self_test_passes(arm, tmp_path):
 @pytest.mark.longer
 @needs_compiler
 @pytest.mark.parametrize(
-    'arm',
-    [public_arm('ur5'), random_arm(21), tree_arm(2)],
-    ids=['ur5', 'prismatic', 'tree'],
+    'arm', [public_arm('ur5'), random_arm(21), tree_arm(2)], ids=['ur5', 'prismatic', 'tree']
 )
 def test_self_test_of_every_function_passes(arm, tmp_path):
     export_c(arm, tmp_path, kernels=KERNELS)

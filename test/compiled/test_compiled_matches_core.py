@@ -328,13 +328,7 @@ def test_wrong_shapes_name_the_argument(small, arguments, named):
 
 @pytest.mark.parametrize(
     'out',
-    [
-        np.empty(3),
-        np.empty((2, 2)),
-        np.empty(2, dtype=np.float32),
-        np.empty(4)[::2],
-        [0.0, 0.0],
-    ],
+    [np.empty(3), np.empty((2, 2)), np.empty(2, dtype=np.float32), np.empty(4)[::2], [0.0, 0.0]],
 )
 def test_wrong_out_is_refused(small, out):
     with pytest.raises(InvalidArgument, match='argument out'):

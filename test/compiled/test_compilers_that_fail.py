@@ -13,14 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from compilers import (
-    MANY_SAMPLES_WRONG,
-    ONE_SAMPLE_WRONG,
-    REAL,
-    SINE_WRONG,
-    miscompiler,
-    program,
-)
+from compilers import MANY_SAMPLES_WRONG, ONE_SAMPLE_WRONG, REAL, SINE_WRONG, miscompiler, program
 from robots import two_link_urdf
 
 import robodyn_ros as rd

@@ -48,16 +48,6 @@ def growth(kp, kd, period):
     return np.abs(np.linalg.eigvals(step)).max()
 
 
-def test_beyond_the_bounds_of_the_gains_twice_as_large_ones_are_unstable():
-    generator = np.random.default_rng(0)
-    for kp_t2, kd_t in generator.uniform(0.0, 1.0, (2000, 2)) * [0.5, 2.0]:
-        if kd_t > LARGEST_KD_T or np.sqrt(kp_t2) > LARGEST_ROOT_KP_T:
-            assert growth(2.0 * kp_t2, 2.0 * kd_t, 1.0) > 1.0
-    # And no smaller bounds would do.
-    assert growth(0.002, 2.0 * 0.49, 1.0) < 1.0
-    assert growth(2.0 * (LARGEST_ROOT_KP_T - 0.01) ** 2, 2.0 * 0.31, 1.0) < 1.0
-
-
 @pytest.mark.parametrize('kp', [25.0, 100.0, 900.0])
 def test_critically_damped_gains_are_stable_for_as_long_as_slowness_is_tolerated(kp):
     needed = 4.0 * np.sqrt(kp)  # kd = 2 sqrt(kp) is what asks for most

@@ -8,11 +8,7 @@ import pytest
 from robots import public_urdf
 
 from robodyn_ros import RobotModel
-from robodyn_ros.control.contact import (
-    ContactDetector,
-    ContactThresholds,
-    moved_links,
-)
+from robodyn_ros.control.contact import ContactDetector, ContactThresholds, moved_links
 from robodyn_ros.errors import InvalidArgument
 
 NAMES, LINKS = ('a', 'b', 'c'), ('upper', 'fore', 'hand')
@@ -112,10 +108,6 @@ def test_a_time_that_goes_back_begins_anew():
     detector.feed([0, 0, 0])
     assert detector.contact is None
     assert not detector.feed([5.0, 0, 0], samples=20).said[1:]  # just stood, as far as it knows
-
-
-def test_nan_is_no_contact():
-    assert not moving().feed([np.nan, np.nan, np.nan], samples=10).said
 
 
 @pytest.mark.parametrize('value', [0.0, -1.0, np.nan, np.inf])

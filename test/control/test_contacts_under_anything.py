@@ -190,12 +190,7 @@ def test_a_push_is_said_to_begin_and_to_end():
 
 def test_without_thresholds_the_observer_alone_runs():
     watched = ContactMonitor(
-        ARMS[0],
-        ControlSettings(),
-        DYNAMICS[0],
-        TORQUE.friction(ARMS[0]),
-        np.ones(2),
-        np.ones(2),
+        ARMS[0], ControlSettings(), DYNAMICS[0], TORQUE.friction(ARMS[0]), np.ones(2), np.ones(2)
     )
     assert watched.detector is None
     for k in range(50):

@@ -28,12 +28,7 @@ def take(arm, k, messages):
 
 
 def moved_under(
-    other,
-    duration=1.0,
-    is_stamped=True,
-    mode='gravity_compensation',
-    order=1,
-    listening=None,
+    other, duration=1.0, is_stamped=True, mode='gravity_compensation', order=1, listening=None
 ):
     """
     Return an arm after a time [s] under its driver and another source, and its top speed.

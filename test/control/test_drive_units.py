@@ -51,10 +51,7 @@ def test_nothing_given_is_newton_metres(arm):
 def test_one_value_is_for_all_joints_and_others_follow_the_order_of_joints(arm):
     one, two, three = arm.urdf.joint_names
     given = units(
-        arm,
-        joints=(three, one, two),
-        effort_scale=(2.0,),
-        command_scale=(3.0, -1.0, 2.0),
+        arm, joints=(three, one, two), effort_scale=(2.0,), command_scale=(3.0, -1.0, 2.0)
     )
     np.testing.assert_array_equal(given.effort_scale, 2.0)
     np.testing.assert_array_equal(given.command_scale, [-1.0, 2.0, 3.0])

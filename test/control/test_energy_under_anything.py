@@ -110,11 +110,7 @@ ONCE = {
         is_controller=True,
     ),
     'velocities in degrees while every state is just too late': Case(
-        [('change', {'state_timeout': 0.1}), ('cancel',)],
-        0.3,
-        10.0,
-        late(0.05, 57.3),
-        True,
+        [('change', {'state_timeout': 0.1}), ('cancel',)], 0.3, 10.0, late(0.05, 57.3), True
     ),
     'a base that tilts under an arm that nothing damps': Case(
         [

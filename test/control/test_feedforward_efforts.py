@@ -35,12 +35,15 @@ def arm(name='panda.urdf'):
     return rd.RobotModel.from_urdf(public_urdf(name), tip_link=TIPS[name])
 
 
+MODEL = arm()
+
+
 def limits_of(model):
     limits = model.effort_limits
     return np.where(np.isfinite(limits) & (limits > 0.0), limits, 200.0)
 
 
-def motion(model, fields='pva', seed=1, speed=1.0):
+def motion(model=MODEL, fields='pva', seed=1, speed=1.0):
     """Return a smooth motion from rest to rest through waypoints a second apart."""
     generator = np.random.default_rng(seed)
     low, high = np.clip(model.position_limits, -3.0, 3.0).T
@@ -60,7 +63,7 @@ def motion(model, fields='pva', seed=1, speed=1.0):
     )
 
 
-def filled(trajectory, model, torque=None, beginning=None, begin=0.0, **changes):
+def filled(trajectory, model=MODEL, torque=None, beginning=None, begin=0.0, **changes):
     settings = replace(FeedforwardSettings.of(limits_of(model)), **changes)
     torque = torque or ReferenceTorque.of(model)
     return with_feedforward_efforts(trajectory, torque, settings, beginning=beginning, begin=begin)
@@ -118,26 +121,24 @@ def test_joint_trajectory_controller_follows_twenty_times_better_than_by_its_pd(
 
 @pytest.mark.parametrize('fields', ['pva', 'pv', 'p'])
 def test_interpolated_effort_is_the_torque_within_the_bound_but_for_a_period_after_jumps(fields):
-    model = arm()
-    result = filled(motion(model, fields), model)
+    result = filled(motion(fields=fields))
     path = JointTrajectoryController(result.trajectory, 0.0, 0.0)
-    bound = 1e-3 * limits_of(model)
+    bound = 1e-3 * limits_of(MODEL)
     generator = np.random.default_rng(2)
     for time in generator.uniform(0.0, SECONDS, 300):
         if min(time % 1.0, 1.0 - time % 1.0) < 2.0 * PERIOD:
             continue  # at the given waypoints
         q, qd, effort = path.sample(time)
-        torque = with_friction(model, q, qd, acceleration(path, time))
+        torque = with_friction(MODEL, q, qd, acceleration(path, time))
         assert (np.abs(effort - torque) < 1.05 * bound + 1e-4).all(), time
     assert (result.largest_error <= bound).all()
 
 
 @pytest.mark.parametrize('fields', ['pva', 'pv'])
 def test_path_that_the_controller_makes_is_that_of_the_given_points(fields):
-    model = arm()
-    given = motion(model, fields)
+    given = motion(fields=fields)
     before = JointTrajectoryController(given, 0.0, 0.0)
-    after = JointTrajectoryController(filled(given, model).trajectory, 0.0, 0.0)
+    after = JointTrajectoryController(filled(given).trajectory, 0.0, 0.0)
     for time in np.linspace(0.0, SECONDS, 333):
         for part in (0, 1):
             np.testing.assert_allclose(
@@ -145,17 +146,9 @@ def test_path_that_the_controller_makes_is_that_of_the_given_points(fields):
             )
 
 
-def test_last_point_has_the_torque_of_where_the_arm_comes_to_rest():
-    model = arm()
-    given = motion(model)
-    effort = filled(given, model).trajectory.efforts[-1]
-    np.testing.assert_allclose(effort, rd.gravity_torque(model, given.positions[-1]), atol=1e-9)
-
-
 def test_given_points_are_kept_to_the_bit():
-    model = arm()
-    given = motion(model, 'pv')
-    points = filled(given, model).trajectory
+    given = motion(fields='pv')
+    points = filled(given).trajectory
     rows = np.searchsorted(points.times, given.times)
     np.testing.assert_array_equal(points.times[rows], given.times)
     np.testing.assert_array_equal(points.positions[rows], given.positions)
@@ -165,17 +158,16 @@ def test_given_points_are_kept_to_the_bit():
 
 @pytest.mark.parametrize('fields', ['pv', 'pva'])
 def test_torque_jumps_within_one_period_where_the_acceleration_does(fields):
-    model = arm()
-    given = motion(model, fields)
+    given = motion(fields=fields)
     given = replace(given, accelerations=given.accelerations + 2.0 * (fields == 'pva'))
     path = JointTrajectoryController(given, 0.0, 0.0)
-    points = filled(given, model).trajectory
-    zero = np.zeros(model.n)
-    held = rd.gravity_torque(model, given.positions[0])
+    points = filled(given).trajectory
+    zero = np.zeros(MODEL.n)
+    held = rd.gravity_torque(MODEL, given.positions[0])
     np.testing.assert_allclose(points.efforts[0], held, atol=1e-9)
     assert points.times[1] == pytest.approx(PERIOD)
     q, qd, _ = path.sample(PERIOD)
-    moving = with_friction(model, q, qd, acceleration(path, PERIOD))
+    moving = with_friction(MODEL, q, qd, acceleration(path, PERIOD))
     np.testing.assert_allclose(points.efforts[1], moving, atol=0.01)
     if fields == 'pv':
         before, behind = (np.searchsorted(points.times, t) for t in (2.0, 2.0 + 0.5 * PERIOD))
@@ -183,21 +175,20 @@ def test_torque_jumps_within_one_period_where_the_acceleration_does(fields):
         q, qd, _ = path.sample(2.0)
         left = (qd - path.sample(2.0 - 1e-7)[1]) / 1e-7
         np.testing.assert_allclose(
-            points.efforts[before], with_friction(model, q, qd, left), atol=1e-5
+            points.efforts[before], with_friction(MODEL, q, qd, left), atol=1e-5
         )
     # The end is held without the acceleration that led to it.
-    held = rd.inverse_dynamics(model, given.positions[-1], zero, zero)
+    held = rd.inverse_dynamics(MODEL, given.positions[-1], zero, zero)
     np.testing.assert_allclose(points.efforts[-1], held, atol=1e-9)
     assert points.times[-1] == pytest.approx(SECONDS + PERIOD)
     np.testing.assert_array_equal(points.positions[-1], given.positions[-1])
 
 
 def test_smaller_bound_takes_more_points_and_a_tiny_one_all_there_may_be():
-    model = arm()
-    given, limits = motion(model), limits_of(model)
-    coarse = filled(given, model, error_bound=1e-2 * limits)
-    fine = filled(given, model, error_bound=1e-4 * limits)
-    tiny = filled(given, model, error_bound=1e-9 * limits)
+    given, limits = motion(), limits_of(MODEL)
+    coarse = filled(given, error_bound=1e-2 * limits)
+    fine = filled(given, error_bound=1e-4 * limits)
+    tiny = filled(given, error_bound=1e-9 * limits)
     assert coarse.inserted < fine.inserted
     assert len(tiny.trajectory.times) == MOST_POINTS
     assert any('is off by up to' in note for note in tiny.notes)
@@ -210,9 +201,8 @@ def test_smaller_bound_takes_more_points_and_a_tiny_one_all_there_may_be():
 
 @pytest.mark.longer
 def test_waypoints_with_positions_only_are_completed_so_that_velocity_does_not_jump():
-    model = arm()
-    given = motion(model, 'p')
-    result = filled(given, model)
+    given = motion(fields='p')
+    result = filled(given)
     path = JointTrajectoryController(result.trajectory, 0.0, 0.0)
     times = np.linspace(0.0, SECONDS, 20001)
     velocities = np.array([path.sample(time)[1] for time in times])
@@ -223,33 +213,30 @@ def test_waypoints_with_positions_only_are_completed_so_that_velocity_does_not_j
 
 
 def test_late_first_waypoint_is_preceded_by_where_the_arm_is():
-    model = arm()
-    given = motion(model, 'pv')
+    given = motion(fields='pv')
     given = replace(given, times=given.times + 0.5)
     start = given.positions[0] + 0.1
-    result = filled(given, model, beginning=ReferenceState.at_rest(start))
+    result = filled(given, beginning=ReferenceState.at_rest(start))
     points = result.trajectory
     assert points.times[0] == 0.0
     np.testing.assert_allclose(points.positions[0], start)
     np.testing.assert_allclose(points.velocities[0], 0.0)
-    np.testing.assert_allclose(points.efforts[0], rd.gravity_torque(model, start), atol=1e-9)
+    np.testing.assert_allclose(points.efforts[0], rd.gravity_torque(MODEL, start), atol=1e-9)
     assert any('where the arm is' in note for note in result.notes)
 
 
 def test_first_waypoint_at_once_is_the_first_point():
-    model = arm()
-    given = motion(model, 'pv')
+    given = motion(fields='pv')
     start = ReferenceState.at_rest(given.positions[0] + 0.1)
-    points = filled(given, model, beginning=start).trajectory
+    points = filled(given, beginning=start).trajectory
     np.testing.assert_array_equal(points.positions[0], given.positions[0])
 
 
 def test_trajectory_that_begins_in_the_past_goes_on_from_where_the_arm_is_by_now():
-    model = arm()
-    given = motion(model, 'pv')
+    given = motion(fields='pv')
     given = replace(given, times=given.times + 2.0)
     start = ReferenceState.at_rest(given.positions[0])
-    points = filled(given, model, beginning=start, begin=1.25).trajectory
+    points = filled(given, beginning=start, begin=1.25).trajectory
     assert points.times[0] == 1.25
 
 
@@ -269,10 +256,9 @@ def test_continuous_joint_begins_less_than_half_a_turn_from_its_first_waypoint()
 
 
 def test_joints_that_are_not_named_are_held_where_they_are():
-    model = arm()
-    whole = motion(model, 'pv')
+    whole = motion(fields='pv')
     names = ('panda_joint4', 'panda_joint2')
-    columns = [model.joint_names.index(name) for name in names]
+    columns = [MODEL.joint_names.index(name) for name in names]
     given = Trajectory(
         names,
         whole.times,
@@ -281,41 +267,39 @@ def test_joints_that_are_not_named_are_held_where_they_are():
         whole.efforts[:, columns],
     )
     start = ReferenceState.at_rest(whole.positions[0])
-    result = filled(given, model, beginning=start)
+    result = filled(given, beginning=start)
     points = result.trajectory
     assert points.joint_names[:2] == names
-    assert sorted(points.joint_names) == sorted(model.joint_names)
-    others = [model.joint_names.index(name) for name in points.joint_names[2:]]
+    assert sorted(points.joint_names) == sorted(MODEL.joint_names)
+    others = [MODEL.joint_names.index(name) for name in points.joint_names[2:]]
     np.testing.assert_allclose(points.positions[:, 2:] - start.position[others], 0.0, atol=1e-12)
-    order = [model.joint_names.index(name) for name in points.joint_names]
-    end = np.empty(model.n)
+    order = [MODEL.joint_names.index(name) for name in points.joint_names]
+    end = np.empty(MODEL.n)
     end[order] = points.positions[-1]
-    np.testing.assert_allclose(points.efforts[-1], rd.gravity_torque(model, end)[order], atol=1e-9)
+    np.testing.assert_allclose(points.efforts[-1], rd.gravity_torque(MODEL, end)[order], atol=1e-9)
     assert any(note.startswith('held: ') for note in result.notes)
 
 
 def test_joint_that_is_not_named_and_moves_comes_to_rest():
-    model = arm()
-    whole = motion(model, 'pva')
-    names = model.joint_names[:6]
+    whole = motion()
+    names = MODEL.joint_names[:6]
     given = Trajectory(
         names, whole.times, *(part[:, :6] for part in list(vars(whole).values())[2:6])
     )
     start = replace(ReferenceState.at_rest(whole.positions[0]), velocity=np.eye(7)[6])
-    points = filled(given, model, beginning=start, begin=-0.25).trajectory
+    points = filled(given, beginning=start, begin=-0.25).trajectory
     assert points.velocities[0, 6] == 1.0
     assert points.velocities[-1, 6] == 0.0
     assert points.positions[-1, 6] == pytest.approx(start.position[6] + 0.25)
 
 
 def test_single_point_is_given_the_torque_that_holds_it():
-    model = arm()
-    position = motion(model).positions[:1]
-    names = model.joint_names
+    position = motion().positions[:1]
+    names = MODEL.joint_names
     given = Trajectory.from_points(names, [0.0], position, [()], [()], [()])
-    points = filled(given, model).trajectory
+    points = filled(given).trajectory
     assert len(points.times) == 1
-    np.testing.assert_allclose(points.efforts, rd.gravity_torque(model, position), atol=1e-9)
+    np.testing.assert_allclose(points.efforts, rd.gravity_torque(MODEL, position), atol=1e-9)
 
 
 # --- what counts -------------------------------------------------------------------------------
@@ -358,74 +342,68 @@ def test_it_is_what_the_node_commands_in_feedforward(terms):
 
 
 def test_torque_beyond_a_limit_is_refused_with_joint_time_and_torque():
-    model = arm()
-    given = motion(model, 'pva')
-    limits = limits_of(model)
+    given = motion()
+    limits = limits_of(MODEL)
     limits[3] = 5.0
     with pytest.raises(RejectedTrajectory) as refused:
-        filled(given, model, effort_limits=limits)
+        filled(given, effort_limits=limits)
     element = refused.value.element
     assert "'panda_joint4' torque at" in element
     time = float(element.split()[-2])
     path = JointTrajectoryController(given, 0.0, 0.0)
     q, qd, _ = path.sample(time)
-    torque = rd.inverse_dynamics(model, q, qd, acceleration(path, max(time, 1e-4)))
+    torque = rd.inverse_dynamics(MODEL, q, qd, acceleration(path, max(time, 1e-4)))
     assert refused.value.value == pytest.approx(torque[3], abs=0.1)
     assert abs(refused.value.value) > 5.0
 
 
 def test_limit_that_is_passed_only_between_waypoints_is_seen():
-    model = arm()
-    given = motion(model, 'pva')
-    result = filled(given, model)
+    given = motion()
+    result = filled(given)
     path = JointTrajectoryController(result.trajectory, 0.0, 0.0)
     at_waypoints = np.array([path.sample(time)[2] for time in given.times])
     joint = int(np.argmax(result.largest_torque - np.abs(at_waypoints).max(axis=0)))
-    limits = limits_of(model)
+    limits = limits_of(MODEL)
     limits[joint] = 0.999 * result.largest_torque[joint]
     assert limits[joint] > np.abs(at_waypoints[:, joint]).max()
-    with pytest.raises(RejectedTrajectory, match=model.joint_names[joint]):
-        filled(given, model, effort_limits=limits)
+    with pytest.raises(RejectedTrajectory, match=MODEL.joint_names[joint]):
+        filled(given, effort_limits=limits)
 
 
 def test_effort_that_is_given_already_is_refused():
-    model = arm()
-    given = motion(model)
+    given = motion()
     with pytest.raises(RejectedTrajectory, match='effort'):
-        filled(replace(given, efforts=given.efforts + 1.0), model)
+        filled(replace(given, efforts=given.efforts + 1.0))
     with pytest.raises(RejectedTrajectory, match='effort'):
-        filled(filled(given, model).trajectory, model)
+        filled(filled(given, MODEL).trajectory)
 
 
 def test_unknown_joint_and_joints_of_unknown_position_are_refused():
-    model = arm()
     foreign = Trajectory.from_points(['finger'], [1.0], [[0.1]], [()], [()], [()])
     with pytest.raises(RejectedTrajectory, match='finger'):
-        filled(foreign, model)
+        filled(foreign)
     partial = Trajectory.from_points(['panda_joint1'], [1.0], [[0.1]], [()], [()], [()])
     with pytest.raises(RejectedTrajectory, match='panda_joint2'):
-        filled(partial, model)
+        filled(partial)
 
 
 @pytest.mark.parametrize('size', [1e150, 1e300, 1.7e308])
 def test_numbers_too_large_are_refused(size):
-    model = arm()
-    given = motion(model)
+    given = motion()
     with pytest.raises(RejectedTrajectory):
-        filled(replace(given, positions=given.positions * size), model)
+        filled(replace(given, positions=given.positions * size))
 
 
 def test_points_beyond_the_most_with_the_beginning_are_refused():
-    model = arm()
-    position = motion(model).positions[0]
+    position = motion().positions[0]
     times = np.linspace(0.001, 10.0, MOST_POINTS)
     rows = np.tile(position, (MOST_POINTS, 1))
     none = np.full_like(rows, np.nan)
-    given = Trajectory(model.joint_names, times, rows, 0.0 * rows, none, 0.0 * rows)
+    given = Trajectory(MODEL.joint_names, times, rows, 0.0 * rows, none, 0.0 * rows)
     start = ReferenceState.at_rest(position)
     with pytest.raises(RejectedTrajectory, match='points'):
-        filled(given, model, beginning=start)
-    assert len(filled(given, model).trajectory.times) == MOST_POINTS
+        filled(given, beginning=start)
+    assert len(filled(given).trajectory.times) == MOST_POINTS
 
 
 STANCE = np.array([0.1, -0.3, 0.2, -1.8, 0.3, 1.6, 0.5])

@@ -267,13 +267,18 @@ def test_no_message_makes_a_state_that_was_not_measured(sequence):
             assert not np.isinf(state.velocity).any()
 
 
-def test_joint_states_that_name_none_of_ours_are_told_until_one_does():
-    states = buffer()
-    states.receive(['left_a', 'x' * 1000], [1.0, 2.0], [], received=1.0)
-    assert states.trouble().startswith('joint states name left_a, xxxx')
-    assert len(states.trouble()) < 200
-    states.receive(['a'], [1.0], [], received=1.1)
-    assert states.trouble() == ''
+def test_trouble_is_told_until_it_is_over():
+    states, long = buffer(), 'x' * 1000
+    for names, position, trouble in (
+        (['left_a', long], [1.0, 2.0], 'joint states name left_a, xxxx'),
+        (['a'], [1.0], ''),
+        (['a', 'b'], [NAN, 1.0], 'position of a is nan'),
+        (['a', 'b'], [1.0, float('inf')], 'position of b is inf'),
+        (['a', 'b'], [1.0, 1.0], ''),
+    ):
+        states.receive(names, position, [], received=1.0)
+        assert states.trouble().startswith(trouble) and bool(states.trouble()) == bool(trouble)
+        assert len(states.trouble()) < 200
 
 
 def test_names_of_strangers_are_told_without_escapes_of_terminals():
@@ -281,16 +286,6 @@ def test_names_of_strangers_are_told_without_escapes_of_terminals():
     states.receive(['\x1b[31mred\nline', '\u009b2J'], [1.0, 2.0], [], received=1.0)
     assert states.trouble().isprintable()
     assert r'joint states name \x1b[31mred\nline, \x9b2J;' in states.trouble()
-
-
-def test_position_that_is_not_finite_is_told_until_the_joint_has_one():
-    states = buffer()
-    states.receive(['a', 'b'], [NAN, 1.0], [], received=1.0)
-    assert states.trouble() == 'position of a is nan'
-    states.receive(['a', 'b'], [1.0, float('inf')], [], received=1.1)
-    assert states.trouble() == 'position of b is inf'
-    states.receive(['a', 'b'], [1.0, 1.0], [0.0, 0.0], received=1.2)
-    assert states.trouble() == ''
 
 
 def test_trouble_of_the_past_is_forgotten_although_the_stamps_are_old():
@@ -334,39 +329,33 @@ def test_joints_are_taken_by_name_whatever_their_order_efforts_too():
     assert state.effort.tolist() == [5.5, 6.5]
 
 
-def test_efforts_of_drivers_that_report_apart_are_put_together():
-    states = buffer()
-    states.receive(['a'], [1.0], [0.0], received=1.0, effort=[5.0])
-    states.receive(['b'], [2.0], [0.0], received=1.01, effort=[6.0])
-    assert states.take().effort.tolist() == [5.0, 6.0]
-    # No effort is made up where one of them has none any more.
-    states.receive(['a'], [1.0], [0.0], received=1.02, effort=[5.1])
-    states.receive(['b'], [2.0], [0.0], received=1.03)
-    np.testing.assert_array_equal(states.take().effort, [5.1, NAN])
-
-
-@pytest.mark.parametrize('effort', [[], [5.0], [5.0, 6.0, 7.0]])
-@pytest.mark.parametrize('velocity', [[0.1, 0.2], []])
-def test_efforts_that_are_missing_or_of_another_length_are_none(effort, velocity):
-    states = buffer()
-    given = states.receive(['a', 'b'], [1.0, 2.0], velocity, received=1.0, effort=effort)
-    assert given is None
-    assert states.take().effort is None
-
-
-@pytest.mark.parametrize('velocity', [[0.1, 0.2], []])
-@pytest.mark.parametrize('names', [['a', 'b'], ['b', 'a']])
-def test_efforts_that_a_driver_no_longer_sends_are_none(names, velocity):
-    states = buffer()
-    states.receive(names, [1.0, 2.0], velocity, received=1.0, effort=[5.0, 6.0])
-    assert states.take().effort is not None
-    states.receive(names, [1.0, 2.0], velocity, received=1.01)
-    assert states.take().effort is None
-
-
-def test_effort_that_is_no_number_leaves_the_state_usable():
-    states = buffer()
-    states.receive(['a', 'b'], [1.0, 2.0], [0.1, 0.2], received=1.0, effort=[NAN, 6.0])
+@pytest.mark.parametrize(
+    ('messages', 'effort'),
+    [
+        ([('a', [5.0]), ('b', [6.0])], [5.0, 6.0]),  # of drivers that report apart
+        # No effort is made up where one of them has none any more.
+        ([('a', [5.0]), ('b', [6.0]), ('a', [5.1]), ('b', [])], [5.1, NAN]),
+        ([('ab', [NAN, 6.0])], [NAN, 6.0]),
+        ([('ab', [])], None),
+        ([('ab', [5.0])], None),  # of another length
+        ([('ab', [5.0, 6.0, 7.0])], None),
+        ([('ab', [5.0, 6.0]), ('ab', [])], None),  # that a driver no longer sends
+        ([('ba', [5.0, 6.0]), ('ba', [])], None),
+    ],
+)
+@pytest.mark.parametrize('has_velocities', [True, False])
+def test_efforts_are_those_of_the_last_message_of_each_joint_or_none(
+    messages, effort, has_velocities
+):
+    states, place = buffer(), {'a': 1.0, 'b': 2.0}
+    for k, (names, sent) in enumerate(messages):
+        position = [place[name] for name in names]
+        velocity = [0.1] * len(names) if has_velocities else []
+        time = 1.0 + 0.01 * k
+        assert states.receive(list(names), position, velocity, received=time, effort=sent) is None
     state = states.take()
     assert state.position.tolist() == [1.0, 2.0]
-    np.testing.assert_array_equal(state.effort, [NAN, 6.0])
+    if effort is None:
+        assert state.effort is None
+    else:
+        np.testing.assert_array_equal(state.effort, effort)

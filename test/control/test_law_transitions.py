@@ -12,6 +12,7 @@ from control_arm import (
     WEIGHT,
     Q,
     enabled,
+    following,
     inverse_dynamics,
     to,
 )
@@ -115,10 +116,7 @@ def test_load_that_waits_is_forgotten_when_another_takes_effect_at_once():
 
 
 def test_reference_is_kept_through_a_short_excursion_into_gravity_compensation():
-    arm = enabled(ramp_time=0.5)
-    arm.run(0.01)
-    arm.pipeline.follow(to([0.15, 0.2], 2.0))
-    arm.run(0.1)
+    arm = following(ramp_time=0.5, goal=[0.15, 0.2], time=2.0, after=0.1)
     arm.change(mode='gravity_compensation')
     arm.run(0.1)
     arm.change(mode='computed_torque', terms_gravity=True)
@@ -133,9 +131,7 @@ def test_reference_is_kept_through_a_short_excursion_into_gravity_compensation()
 
 
 def test_cancelled_reference_is_braked_to_rest_and_held():
-    arm = enabled(ramp_time=0.2)
-    arm.run(0.3)
-    arm.pipeline.follow(to([0.3, 0.2]))
+    arm = following(ramp_time=0.2, goal=[0.3, 0.2], settle=0.3)
     before = arm.run(0.5)[-1].reference
     arm.pipeline.cancel()
     assert arm.pipeline.reference_status == 'braking'
@@ -150,10 +146,7 @@ def test_cancelled_reference_is_braked_to_rest_and_held():
 
 
 def test_braking_keeps_to_its_acceleration():
-    arm = enabled(braking_acceleration=np.array([0.5, 0.5]))
-    arm.run(0.01)
-    arm.pipeline.follow(to([0.3, 0.2]))
-    arm.run(0.5)
+    arm = following(braking_acceleration=np.array([0.5, 0.5]), goal=[0.3, 0.2], after=0.5)
     arm.pipeline.cancel()
     decelerations = [command.reference.acceleration[0] for command in arm.run(2.0)]
     assert min(decelerations) == pytest.approx(-0.5, rel=1e-3)
@@ -176,9 +169,7 @@ def test_feedforward_that_is_cancelled_fades_in_its_time_even_if_the_ramp_time_i
 
 
 def test_arm_that_does_not_follow_is_braked_where_it_is():
-    arm = enabled(max_following_error=0.05)
-    arm.run(0.01)
-    arm.pipeline.follow(to([0.2, 0.2], 2.0))
+    arm = following(max_following_error=0.05, goal=[0.2, 0.2], time=2.0)
     commands = arm.run(2.0)
     assert arm.pipeline.following_errors == 1
     assert 'shoulder' in arm.pipeline.last_fault and '0.05' in arm.pipeline.last_fault
@@ -219,35 +210,11 @@ def test_damping_ends_although_somebody_keeps_the_arm_moving():
 
 
 def test_gravity_compensation_that_takes_over_a_moving_arm_damps_it():
-    arm = enabled(damping=5.0, ramp_time=0.1)
-    arm.run(0.1, Q)
-    arm.pipeline.follow(to([0.15, 0.2]))
+    arm = following(damping=5.0, ramp_time=0.1, goal=[0.15, 0.2], settle=0.1)
     arm.run(0.5, Q, [0.3, 0.0])
     arm.change(mode='gravity_compensation')
     torque = arm.run(0.2, Q, [0.3, 0.0])[-1].torque
     assert torque == pytest.approx(GRAVITY - 5.0 * MASS * [0.3, 0.0])
-
-
-@pytest.mark.parametrize(
-    'mode, follows', [('gravity_compensation', False), ('computed_torque', True)]
-)
-def test_arm_that_moves_when_states_come_back_is_brought_to_rest(mode, follows):
-    arm = enabled(mode, damping=5.0)
-    arm.run(0.2, Q)
-    if follows:
-        arm.pipeline.follow(to([0.3, 0.2], 2.0))
-        arm.run(0.1, Q)
-    arm.watch(0.3)
-    assert arm.pipeline.is_stale
-    position, velocity, torque = Q.copy(), np.array([0.3, -0.2]), GRAVITY
-    for _ in range(3000):  # without friction: nothing but the commands brakes it
-        arm.now += 0.001
-        command = arm.receive(position, velocity)
-        torque = torque if command is None else command.torque
-        velocity += 0.001 * (torque - inverse_dynamics(position, velocity, np.zeros(2))) / MASS
-        position += 0.001 * velocity
-    assert np.abs(velocity).max() < 0.01
-    assert np.abs(position - Q).max() < 0.3
 
 
 # --- states and loads that are not believed ----------------------------------------------------
@@ -263,10 +230,7 @@ def test_state_that_no_joint_can_have_come_to_is_not_believed():
 
 
 def test_joint_that_wraps_ends_the_reference_and_is_held_where_it_says_it_is():
-    arm = enabled(**NO_RATE_LIMIT)
-    arm.run(0.05)
-    arm.pipeline.follow(to([0.15, 0.2]))
-    arm.run(0.1)
+    arm = following(goal=[0.15, 0.2], settle=0.05, after=0.1, **NO_RATE_LIMIT)
     commands = arm.run(0.5, Q - [2.0 * np.pi, 0.0])
     assert commands[0] is None
     assert max(np.abs(command.parts.feedback).max() for command in commands[1:]) < 1e-9
@@ -284,9 +248,7 @@ def test_arm_that_the_drives_cannot_carry_is_left_to_its_brakes():
 
 
 def test_told_to_stop_in_motion_it_brakes_before_the_stop_command():
-    arm = enabled()
-    arm.run(0.01)
-    arm.pipeline.follow(to([0.3, 0.2]))
+    arm = following(goal=[0.3, 0.2])
     moving = arm.run(0.5)[-1].reference
     arm.pipeline.begin_stop()
     assert not arm.pipeline.has_stopped
@@ -321,9 +283,7 @@ def test_load_that_fades_in_is_carried_whole_before_the_arm_counts_as_stopped():
 
 
 def test_last_errors_of_a_brake_fade_before_the_arm_counts_as_stopped():
-    arm = enabled()
-    arm.run(0.2)
-    arm.pipeline.follow(to([0.5, 0.2]))
+    arm = following(settle=0.2)
     wanted = arm.run(0.001)[-1].reference
 
     def go_on():

@@ -6,13 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from compilers import (
-    MANY_SAMPLES_WRONG,
-    ONE_SAMPLE_WRONG,
-    REAL,
-    SINE_WRONG,
-    miscompiler,
-)
+from compilers import MANY_SAMPLES_WRONG, ONE_SAMPLE_WRONG, REAL, SINE_WRONG, miscompiler
 from oracles import PinocchioArm, random_states, relative_difference
 from robots import public_urdf
 

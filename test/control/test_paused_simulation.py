@@ -4,18 +4,11 @@
 import numpy as np
 import pytest
 from control_arm import WATCHDOG_PERIOD, Q, enabled, to
-from robots import public_urdf
 
-from robodyn_ros.control.control_stack import build_control_stack
 from robodyn_ros.control.joint_state_buffer import ElapsedTime, JointStateBuffer
-from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.errors import RejectedTrajectory
 
-CHAIN = {'base_link': 'panda_link0', 'tip_link': 'panda_link8'}
-POSITION = np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
-TURN = np.array([0.5, -0.3, 0.4, 0.5, -0.4, 0.3, 0.5])
 STEP = 0.002
-DURATION = 1.0  # of the motion [s]
 
 
 def check_age(age, stamp, simulated_time=None):
@@ -130,80 +123,19 @@ def test_stamps_that_stand_still_with_simulated_time_are_believed_but_not_withou
             paused.arm.pipeline.cancel()
 
 
-class SimulatedArm:
-    """A Panda in MuJoCo under the command pipeline, at any pace."""
-
-    def __init__(self):
-        arm = pytest.importorskip('robodyn_ros.simulation.arm')
-        urdf = str(public_urdf('panda.urdf'))
-        settings = ControlSettings(urdf_file=urdf, mode='computed_torque', **CHAIN)
-        self.simulation = arm.ArmSimulation.from_urdf(
-            urdf, **CHAIN, time_step=STEP, initial_position=POSITION
-        )
-        self.now, self.steps = 100.0, 0
-        self.stack = build_control_stack(settings, None, ElapsedTime(lambda: self.time))
-        self.stack.pipeline.enable(self.now)
-
-    @property
-    def time(self):
-        """Simulated time [s]."""
-        return 5.0 + STEP * self.steps
-
-    def step(self, pace=1.0):
-        """Take one step of the simulation, and then wait as long as it takes at a pace."""
-        states, pipeline = self.stack.joint_states, self.stack.pipeline
-        q, qd = self.simulation.position, self.simulation.velocity
-        names = self.stack.model.joint_names
-        states.receive(names, q, qd, received=self.now, stamp=self.time)
-        command = pipeline.step(states.take(), self.now)
-        assert command is not None
-        self.simulation.step(command.torque)
-        self.steps += 1
-        self.wait(STEP / pace)
-
-    def wait(self, duration):
-        """Let steady time pass [s] with the watchdog alone, which must not command."""
-        end = self.now + duration
-        while end - self.now > WATCHDOG_PERIOD:
-            self.now += WATCHDOG_PERIOD
-            assert self.stack.pipeline.watchdog(self.now) is None
-        self.now = end
-
-    def follow(self):
-        names = self.stack.model.joint_names
-        self.stack.pipeline.follow(to(POSITION + TURN, DURATION, names))
-
-
-def pause(arm):
-    arm.wait(3.0)
-
-
-def step_by_hand(arm):
-    for _ in range(5):
-        arm.step()
-        arm.wait(1.7)
-
-
-def go_on(arm):
-    """Do nothing special."""
-
-
-@pytest.mark.repeats(check=4)
-@pytest.mark.parametrize('happen', [pause, step_by_hand, go_on])
 @pytest.mark.parametrize('pace', [1.0, 0.3, 0.05, 0.015])
-def test_motion_goes_on_to_its_end_through_pauses_steps_and_at_any_pace(happen, pace):
-    arm = SimulatedArm()
-    for _ in range(50):
-        arm.step()
-    arm.follow()
-    end = arm.time + DURATION
-    while arm.time < end - 0.5 * DURATION:
-        arm.step(pace)
-    assert np.abs(arm.simulation.position - POSITION - TURN).max() > 0.1
-    happen(arm)
-    while arm.time < end + 0.2:
-        arm.step(pace)
-    pipeline = arm.stack.pipeline
+def test_motion_goes_on_to_its_end_through_pauses_steps_by_hand_and_at_any_pace(pace):
+    paused = PausedArm()
+    paused.run(50)
+    arm, pipeline, waits = paused.arm, paused.arm.pipeline, []
+    pipeline.follow(to(Q + 0.1))  # within a second
+    for k in range(550):
+        paused.run(1)
+        arm.now += STEP / pace - STEP
+        waits.append(pipeline.watchdog(arm.now))
+        if 250 <= k < 255:
+            waits += paused.wait(1.7)
+    assert not any(waits)
     assert pipeline.dropped_references == 0 and pipeline.last_fault == ''
     assert pipeline.reference_status == 'holding'
-    np.testing.assert_allclose(arm.simulation.position, POSITION + TURN, atol=2e-3)
+    np.testing.assert_allclose(paused.command.reference.position, Q + 0.1)

@@ -69,8 +69,7 @@ def test_joints_are_named_with_their_limits_but_no_more_than_three():
 def ur5_stack(urdf):
     given = {'urdf_file': urdf, 'base_link': 'base_link', 'tip_link': 'tool0'}
     stack = build_control_stack(
-        checked({**given, 'algorithm': 'newton_euler', 'torque_rate_limit': [0.0]}),
-        None,
+        checked({**given, 'algorithm': 'newton_euler', 'torque_rate_limit': [0.0]}), None
     )
     stack.pipeline.enable(100.0)
     return stack

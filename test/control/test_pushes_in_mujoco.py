@@ -7,12 +7,7 @@ import numpy as np
 import pytest
 from pushed_arm import ARMS, TIME_STEP, PushedArm, random_force
 
-from robodyn_ros.control.contact import (
-    ContactDetector,
-    ContactThresholds,
-    moved_links,
-    tip_wrench,
-)
+from robodyn_ros.control.contact import ContactDetector, ContactThresholds, moved_links, tip_wrench
 from robodyn_ros.control.contact_thresholds import ObservedRecording, contact_thresholds
 from robodyn_ros.control.core_binding import core
 
@@ -46,16 +41,6 @@ def test_a_stepped_force_at_the_tip_is_known_after_a_tenth_of_a_second(name, spe
                 assert force_error(arm, found, wrench) <= max(ACCURACY * size, FLOOR)
         for _ in range(200):
             arm.step()
-
-
-@pytest.mark.parametrize('name', sorted(ARMS))
-def test_external_torques_are_those_that_mujoco_applies(name):
-    arm = PushedArm(name, seed=2, friction=0.0, noisy=False)
-    wrench = np.array([10.0, -20.0, 15.0, 1.0, 2.0, -1.0])
-    for _ in range(400):
-        found = arm.step(wrench)
-    given = arm.simulation.external_torque
-    assert np.abs(found - given).max() < 0.04 * np.abs(given).max()
 
 
 @pytest.mark.slow

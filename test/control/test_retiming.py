@@ -91,7 +91,7 @@ def test_speed_limit_makes_a_trapezoid():
 def test_acceleration_limit_is_one_of_torque_where_there_is_nothing_else():
     motion = retime(slider(), [[0.0], [WAY]], acceleration_limits=4.0)
     assert motion.duration == pytest.approx(2.0 * math.sqrt(WAY / 4.0), rel=1e-3)
-    assert {each.limit for each in motion.active_limits} == {'acceleration'}
+    assert {each.limit for each in motion.active_limits} == {'acceleration'} and not motion.slowed
 
 
 def switched(rise, fall):
@@ -100,16 +100,21 @@ def switched(rise, fall):
     return speed / rise + speed / fall
 
 
-def test_weight_slows_the_way_up():
-    up = switched(FORCE / MASS - 9.81, FORCE / MASS + 9.81)
-    assert retime(slider('0 0 1'), [[0.0], [WAY]]).duration == pytest.approx(up, rel=1e-3)
+DRY, LOAD = 6.0, 0.2
 
 
-def test_coulomb_friction_slows_the_start_and_helps_to_brake():
-    dry = 6.0
-    expected = switched((FORCE - dry) / MASS, (FORCE + dry) / MASS)
-    found = retime(slider(coulomb=dry), [[0.0], [WAY]]).duration
-    assert found == pytest.approx(expected, rel=3e-3)
+@pytest.mark.parametrize(
+    ('given', 'rise', 'fall'),
+    [
+        ({'axis': '0 0 1'}, FORCE / MASS - 9.81, FORCE / MASS + 9.81),
+        ({'coulomb': DRY}, (FORCE - DRY) / MASS, (FORCE + DRY) / MASS),
+        ({'load': LOAD}, FORCE / MASS / (1.0 + LOAD), FORCE / MASS / (1.0 - LOAD)),
+    ],
+    ids=['weight', 'Coulomb friction', 'load friction'],
+)
+def test_what_slows_the_start_helps_to_brake(given, rise, fall):
+    found = retime(slider(**given), [[0.0], [WAY]]).duration
+    assert found == pytest.approx(switched(rise, fall), rel=3e-3)
 
 
 @pytest.mark.parametrize('part', [0.7, 0.8, 0.9, 0.95])
@@ -137,12 +142,15 @@ def test_friction_that_gravity_leaves_no_torque_for_is_refused_with_joint_torque
     assert retime(up, [[WAY], [0.0]]).duration > 0.0  # downwards its weight helps
 
 
-@pytest.mark.repeats(check=1, test=4)
-@pytest.mark.parametrize('name', ['panda.urdf', 'ur5_robot.urdf'])
-@pytest.mark.parametrize('part', [0.75, 0.9])
-def test_dry_friction_is_timed_as_by_toppra_with_its_own(name, part):
-    """Gravity and friction need so much of a limit where they need most; joints turn round."""
+def spline_by_toppra(points):
+    """Return toppra's spline whose parameter is the distance between points, and its length."""
     toppra = pytest.importorskip('toppra')
+    ways = np.linalg.norm(np.diff(points, axis=0), axis=1)
+    return toppra.SplineInterpolator(np.append(0.0, np.cumsum(ways)), points), ways.sum()
+
+
+def time_by_toppra(model, path, places, dry):
+    """Return toppra's duration with dry friction of its own (n,), by torque and velocity."""
     from toppra.algorithm import TOPPRA
     from toppra.constraint import (
         DiscretizationType,
@@ -150,24 +158,35 @@ def test_dry_friction_is_timed_as_by_toppra_with_its_own(name, part):
         JointVelocityConstraint,
     )
 
-    model, points = arm(name), waypoints(arm(name), 3)
-    ways = np.linalg.norm(np.diff(points, axis=0), axis=1)
-    path = toppra.SplineInterpolator(np.concatenate([[0.0], np.cumsum(ways)]), points)
-    places = np.linspace(0.0, ways.sum(), 401)
-    gravity = np.abs(rd.gravity_torque(model, path(places))) / model.effort_limits
-    size = (part - gravity.max()) * model.effort_limits
-    assert (size > 0.0).all()
-    dry = replace(model, coulomb_friction=size)
     torque = JointTorqueConstraint(
         lambda q, qd, qdd: rd.inverse_dynamics(model, q, qd, qdd),
         np.outer(model.effort_limits, [-1.0, 1.0]),
-        size,
+        dry,
         discretization_scheme=DiscretizationType.Interpolation,
     )
     speed = JointVelocityConstraint(np.outer(model.velocity_limits, [-1.0, 1.0]))
     instance = TOPPRA([speed, torque], path, gridpoints=places, solver_wrapper='seidel')
-    _, rates, _ = instance.compute_parameterization(0.0, 0.0)
-    expected = (2.0 * np.diff(places) / (rates[1:] + rates[:-1])).sum()
+    return along(places, instance.compute_parameterization(0.0, 0.0)[1])
+
+
+def along(places, rates):
+    """Return the time over places whose parameter passes at rates."""
+    return (2.0 * np.diff(places) / (rates[1:] + rates[:-1])).sum()
+
+
+@pytest.mark.repeats(check=1, test=2)
+@pytest.mark.parametrize('name', ['panda.urdf', 'ur5_robot.urdf'])
+@pytest.mark.parametrize('part', [0.75, 0.9])
+def test_dry_friction_is_timed_as_by_toppra_with_its_own(name, part):
+    """Gravity and friction need so much of a limit where they need most; joints turn round."""
+    model, points = arm(name), waypoints(arm(name), 3)
+    path, length = spline_by_toppra(points)
+    places = np.linspace(0.0, length, 401)
+    gravity = np.abs(rd.gravity_torque(model, path(places))) / model.effort_limits
+    size = (part - gravity.max()) * model.effort_limits
+    assert (size > 0.0).all()
+    dry = replace(model, coulomb_friction=size)
+    expected = time_by_toppra(model, path, places, size)
     motion = retime(dry, points)
     assert 0.99 * expected <= motion.duration <= 1.05 * expected
     assert not motion.slowed
@@ -179,19 +198,6 @@ def test_places_far_apart_are_passed_slower_where_the_path_bends_not_everywhere(
     generator = np.random.default_rng(3)
     points = 1.2 * np.sin(np.cumsum(generator.uniform(-0.15, 0.15, (300, 6)), axis=0))
     assert not retime(arm('ur5_robot.urdf'), points).slowed
-
-
-def test_motion_that_is_slowed_as_a_whole_names_what_slowed_it():
-    motion = retime(slider(), [[0.0], [WAY]], rms_effort_limits=0.25 * FORCE)
-    assert motion.slowed.startswith('2 times the time: rms effort of joint')
-    assert not retime(slider(), [[0.0], [WAY]]).slowed
-
-
-def test_load_friction_counts_with_the_torque():
-    load = 0.2
-    expected = switched(FORCE / MASS / (1.0 + load), FORCE / MASS / (1.0 - load))
-    found = retime(slider(load=load), [[0.0], [WAY]]).duration
-    assert found == pytest.approx(expected, rel=3e-3)
 
 
 @pytest.mark.parametrize('viscous', [1.0, 10.0, 60.0])
@@ -227,6 +233,7 @@ def test_rms_limit_slows_the_whole_motion():
     motion = retime(slider(), [[0.0], [WAY]], rms_effort_limits=0.25 * FORCE)
     assert motion.duration == pytest.approx(4.0 * math.sqrt(WAY * MASS / FORCE), rel=2e-3)
     assert motion.rms_effort[0] == pytest.approx(0.25 * FORCE, rel=1e-3)
+    assert motion.slowed.startswith('2 times the time: rms effort of joint')
 
 
 # --- within limits, and fast ---------------------------------------------------------------------
@@ -258,37 +265,15 @@ def grid_of(model, points, count=100):
 @pytest.mark.parametrize('seed', range(4))
 def test_grid_is_timed_as_by_toppra(name, seed, monkeypatch):
     """The same path, grid, scheme and limits: durations agree to a millionth."""
-    toppra = pytest.importorskip('toppra')
-    from toppra.algorithm import TOPPRA
-    from toppra.constraint import (
-        DiscretizationType,
-        JointTorqueConstraint,
-        JointVelocityConstraint,
-    )
-
+    path, _ = spline_by_toppra(waypoints(arm(name), seed))
     monkeypatch.setattr(retiming, '_HEADROOM', 0.0)
-    model, points = arm(name), waypoints(arm(name), seed)
-    grid = grid_of(model, points)
+    model = arm(name)
+    grid = grid_of(model, waypoints(model, seed))
     rows = grid._rows(None)
     x = grid._solution(rows, np.zeros((4, *grid.q[:, 0].shape)), grid.highest, 0.0, 0.0)
     places = grid.parameters()
-    ways = np.linalg.norm(np.diff(points, axis=0), axis=1)
-    path = toppra.SplineInterpolator(np.concatenate([[0.0], np.cumsum(ways)]), points)
-    limits = np.outer(model.effort_limits, [-1.0, 1.0])
-    torque = JointTorqueConstraint(
-        lambda q, qd, qdd: rd.inverse_dynamics(model, q, qd, qdd),
-        limits,
-        np.zeros(model.n),
-        discretization_scheme=DiscretizationType.Interpolation,
-    )
-    speed = JointVelocityConstraint(np.outer(model.velocity_limits, [-1.0, 1.0]))
-    instance = TOPPRA([speed, torque], path, gridpoints=places, solver_wrapper='seidel')
-    _, rates, _ = instance.compute_parameterization(0.0, 0.0)
-
-    def duration(rate):
-        return (2.0 * np.diff(places) / (rate[1:] + rate[:-1])).sum()
-
-    assert duration(np.sqrt(x)) == pytest.approx(duration(rates), rel=1e-6)
+    expected = time_by_toppra(model, path, places, np.zeros(model.n))
+    assert along(places, np.sqrt(x)) == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.longer

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Joint states that come seldom make the commands no engine."""
 
-import numpy as np
 import pytest
 
 pytest.importorskip('mujoco')
 
-from frictionless_arm import POSITION, FrictionlessArm
+from frictionless_arm import FrictionlessArm
 
 from robodyn_ros.errors import RejectedTrajectory
 
@@ -30,17 +29,6 @@ def test_an_arm_under_gravity_compensation_gains_no_energy(rate):
     assert max(arm.energies) < allowed_growth(rate) * arm.energies[0]
     assert arm.energies[-1] < 0.2 * arm.energies[0]
     assert arm.pipeline.last_fault == ''
-
-
-@pytest.mark.repeats(check=1)
-@pytest.mark.parametrize('period, has_friction', [(0.15, False), (0.15, True), (0.2, True)])
-@pytest.mark.parametrize('speed', [0.1, 0.2, 0.5])
-def test_states_slower_than_the_timeout_throw_no_arm(period, has_friction, speed):
-    arm = FrictionlessArm(speed=speed, period=period)
-    if has_friction:
-        arm.add_friction()
-    arm.run(4.0)
-    assert max(arm.energies) < 1.1 * arm.energies[0]
 
 
 @pytest.mark.repeats(check=1)
@@ -71,15 +59,6 @@ def test_a_trajectory_is_followed_or_refused_with_the_rate_that_its_gains_need(r
         arm.follow(0.4, 2.0)
     arm.run(1.0)
     assert max(arm.energies) < 1e-9
-
-
-def test_smaller_gains_may_be_followed_with_at_slow_states():
-    arm = slow(20.0, mode='computed_torque', kp=(16.0,), kd=(8.0,))
-    arm.run(0.2)
-    arm.follow(0.4, 2.0)
-    arm.run(3.0)
-    assert arm.pipeline.reference_status == 'holding'
-    assert np.abs(arm.simulation.position - POSITION - 0.4).max() < 0.01
 
 
 def test_what_is_followed_is_given_up_where_states_become_too_slow():

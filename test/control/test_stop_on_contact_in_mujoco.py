@@ -91,14 +91,6 @@ def test_kinetic_energy_grows_by_no_more_than_the_work_of_the_push(force, status
     assert run.stack.pipeline.reference_status == status
 
 
-def test_report_goes_on():
-    run = Run(on_contact='report')
-    run.set_off()
-    until_contact(run, (0.0, -40.0, 0.0))
-    assert run.stack.pipeline.reference_status == 'moving'
-    assert run.stack.pipeline.last_fault == ''
-
-
 def test_float_comes_to_rest_and_may_be_moved_by_hand():
     run = Run(on_contact='float', max_following_error=0.0)
     run.set_off()

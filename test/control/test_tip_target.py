@@ -201,15 +201,6 @@ def test_the_reference_goes_to_a_target_critically_damped(held):
     np.testing.assert_allclose(ways[9:], expected[9:], rtol=0.1)
 
 
-@pytest.mark.longer
-def test_a_relative_target_moves_the_reference_along_the_tips_axes(held):
-    pose = forward_kinematics(held.stack.model, HERE)
-    held.pipeline.aim_tip(TipPose.checked([0.0, 0.0, 0.05], UPRIGHT), is_relative=True)
-    held.run(300)
-    expected = pose[:3, 3] + pose[:3, :3] @ [0.0, 0.0, 0.05]
-    np.testing.assert_allclose(held.pipeline.tip_reference.position, expected, atol=1e-4)
-
-
 def test_nothing_is_relative_to_a_reference_that_no_cycle_has_computed(panda_urdf):
     held = Held(panda_urdf, mode='computed_torque')
     held.run(60)

@@ -154,16 +154,6 @@ def test_stream_that_stops_settles_at_its_last_point():
         assert largest_jump(reference, 10.0, 10.3, order) < 0.05
 
 
-def test_replacement_in_motion_does_not_jump():
-    first = planned(trajectory([1.0], [[0.9, 0.5]]))
-    second = planned(trajectory([1.0], [[0.0, 0.0]]), now=10.4, current=first)
-    for order in range(3):
-        fields = ('position', 'velocity', 'acceleration')
-        assert getattr(second.sample(10.4), fields[order]) == pytest.approx(
-            getattr(first.sample(10.4), fields[order])
-        )
-
-
 def test_planner_trajectory_that_ends_with_deceleration_does_not_overshoot():
     reference = planned(
         trajectory(

@@ -577,17 +577,9 @@ ROWS = (
     Row('no unit quaternion', rest, lambda d: d.pose(NEAR, (0, 0, 0, 1.01)), 'quaternion'),
     Row('a pose in another frame', rest, lambda d: d.pose(NEAR, frame='moon'), 'frame'),
     Row(
-        'a pose in axes of the tip',
-        rest,
-        lambda d: d.pose((0, 0, 0.02), frame='tool'),
-        'accepted',
+        'a pose in axes of the tip', rest, lambda d: d.pose((0, 0, 0.02), frame='tool'), 'accepted'
     ),
-    Row(
-        'a near pose in motion',
-        motion,
-        lambda d: d.pose(NEAR),
-        'accepted',
-    ),
+    Row('a near pose in motion', motion, lambda d: d.pose(NEAR), 'accepted'),
     Row('a far pose in motion', motion, lambda d: d.pose(FAR), 'reach'),
     Row('a pose in contact', contact, lambda d: d.pose(NEAR), 'fault'),
     Row('a pose after a fault', fault, lambda d: d.pose(NEAR), 'fault'),
@@ -626,12 +618,7 @@ ROWS = (
     Row('a payload while stale', stale, lambda d: d.payload(1.0), 'accepted'),
     Row('a payload while stopping', stopping, lambda d: d.payload(1.0), 'accepted'),
     Row('too heavy a payload', rest, lambda d: d.payload(500.0), 'mass'),
-    Row(
-        'a payload that is no number',
-        rest,
-        lambda d: d.payload(np.nan),
-        'not finite',
-    ),
+    Row('a payload that is no number', rest, lambda d: d.payload(np.nan), 'not finite'),
     Row(
         'a payload of no body',
         rest,
@@ -639,12 +626,7 @@ ROWS = (
         'body',
     ),
     Row('a payload far off', rest, lambda d: d.payload(1.0, (0, 0, 5.0)), 'centre'),
-    Row(
-        'a payload beyond the drives',
-        rest,
-        lambda d: d.payload(40.0),
-        'effort limit',
-    ),
+    Row('a payload beyond the drives', rest, lambda d: d.payload(40.0), 'effort limit'),
     Row(
         'a payload of another link',
         rest,
@@ -656,12 +638,7 @@ ROWS = (
     Row('gravity', rest, lambda d: d.gravity((1.0, 0.0, -9.7)), 'accepted'),
     Row('gravity in motion', motion, lambda d: d.gravity((1.0, 0.0, -9.7), 'base'), 'accepted'),
     Row('too strong a gravity', rest, lambda d: d.gravity((0, 0, -60.0)), 'strength'),
-    Row(
-        'gravity that is no number',
-        rest,
-        lambda d: d.gravity((0, 0, np.nan)),
-        'not finite',
-    ),
+    Row('gravity that is no number', rest, lambda d: d.gravity((0, 0, np.nan)), 'not finite'),
     Row('gravity in another frame', rest, lambda d: d.gravity((0, 0, -9.8), 'moon'), 'frame'),
     Row('a mode in motion', motion, lambda d: d.change(mode='computed_torque'), 'accepted'),
     Row(
@@ -695,21 +672,11 @@ ROWS = (
     Row('a position to hold', rest, lambda d: d.setpoint(START), 'accepted'),
     Row('a position after a contact', contact, lambda d: d.setpoint(START), 'accepted'),
     Row('a position after a fault', fault, lambda d: d.setpoint(START + [0.4, 0, 0]), 'accepted'),
-    Row(
-        'a position while stale',
-        stale,
-        lambda d: d.setpoint(START),
-        'nothing followed',
-    ),
+    Row('a position while stale', stale, lambda d: d.setpoint(START), 'nothing followed'),
     Row('a position while stopping', stopping, lambda d: d.setpoint(START), 'inactive'),
     Row('a position while disabled', disabled, lambda d: d.setpoint(START), 'inactive'),
     Row('a cancellation after a fault', fault, lambda d: d.cancel(), 'accepted'),
-    Row(
-        'a distant position',
-        rest,
-        lambda d: d.setpoint(START + 0.3),
-        'step',
-    ),
+    Row('a distant position', rest, lambda d: d.setpoint(START + 0.3), 'step'),
     Row(
         'a distant position in half a second',
         rest,
@@ -717,18 +684,8 @@ ROWS = (
         'accepted',
         by_controller='step',
     ),
-    Row(
-        'a position beyond its limit',
-        rest,
-        lambda d: d.setpoint((0.2, 3.0, 1.1)),
-        'limits',
-    ),
-    Row(
-        'a position of some joints',
-        rest,
-        lambda d: d.setpoint([0.25], NAMES[:1]),
-        'accepted',
-    ),
+    Row('a position beyond its limit', rest, lambda d: d.setpoint((0.2, 3.0, 1.1)), 'limits'),
+    Row('a position of some joints', rest, lambda d: d.setpoint([0.25], NAMES[:1]), 'accepted'),
     Row(
         'a position of a joint that moves nothing of the arm, too',
         rest,

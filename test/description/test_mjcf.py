@@ -626,10 +626,7 @@ def test_an_include_that_is_no_file_or_comes_twice_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ('count', 'text'),
-    [
-        (300, '<mujoco/>'),
-        (30, '<mujoco><include file="part{next}.xml"/></mujoco>'),
-    ],
+    [(300, '<mujoco/>'), (30, '<mujoco><include file="part{next}.xml"/></mujoco>')],
     ids=['many', 'deep'],
 )
 def test_too_many_files_are_refused_by_the_name_of_one_too_many(count, text, tmp_path):

@@ -116,8 +116,7 @@ def test_missing_gravity_is_recognised_on_each_joint_and_on_all(arm, recording, 
     gravity = gravity_torque(arm.bodies, recording.position)
     for joints in ([telling[0]], [telling[1]], range(6)):
         found = examine_effort(
-            arm.urdf,
-            [spoilt(recording, joints, lambda j, effort: effort - gravity[:, j])],
+            arm.urdf, [spoilt(recording, joints, lambda j, effort: effort - gravity[:, j])]
         )
         removed = {j for j, each in enumerate(found.joints) if each.gravity == 'removed'}
         assert removed >= set(telling) & set(joints)

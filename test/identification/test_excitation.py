@@ -13,13 +13,7 @@ from urdf_parts import joint, link, robot
 
 from robodyn_ros import RobotModel, forward_kinematics, friction_torque, inverse_dynamics
 from robodyn_ros.errors import InvalidArgument, NoSolution
-from robodyn_ros.identification import (
-    Box,
-    HalfSpace,
-    LinkPoint,
-    excitation,
-    motion_limits,
-)
+from robodyn_ros.identification import Box, HalfSpace, LinkPoint, excitation, motion_limits
 from robodyn_ros.identification.exciting_motion import search
 from robodyn_ros.identification.exciting_motion.fourier import Shapes
 from robodyn_ros.identification.exciting_motion.information import ArmFunctions, Knowledge

@@ -18,11 +18,7 @@ from robodyn_ros.description.urdf import description_of_urdf
 from robodyn_ros.errors import MalformedUrdf, ModelMismatch
 from robodyn_ros.identification.prior import prior_pseudo_inertia
 from robodyn_ros.identification.urdf_output import identified_mjcf, identified_urdf
-from robodyn_ros.spatial import (
-    inertial_parameters,
-    parameters_of_pseudo_inertia,
-    pseudo_inertia,
-)
+from robodyn_ros.spatial import inertial_parameters, parameters_of_pseudo_inertia, pseudo_inertia
 
 CHANGED = re.compile(rb'\s*<inertial>.*?</inertial>|\s*<dynamics[^>]*/>', re.DOTALL)
 

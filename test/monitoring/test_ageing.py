@@ -8,18 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from drawn_motions import motions
-from simulated_recordings import TrueArm
 
-from robodyn_ros.identification import DriveTerms, Identification, identify
 from robodyn_ros.monitoring.ageing import condition, quantile
 
 NAN = float('nan')
-
-
-@pytest.fixture(scope='module')
-def found() -> Identification:
-    arm = TrueArm.drawn(3, 3)
-    return identify(arm.urdf, arm.recording(3, 10.0, rate=100.0), friction=DriveTerms())
 
 
 def codes(found, made):

@@ -5,23 +5,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from simulated_recordings import TrueArm
 
 from robodyn_ros.errors import MalformedData
-from robodyn_ros.identification import DriveTerms, identify
 from robodyn_ros.monitoring.motions import MotionCollector, examined
 
 RATE = 100.0
-
-
-@pytest.fixture(scope='module')
-def arm():
-    return TrueArm.drawn(3, 3)
-
-
-@pytest.fixture(scope='module')
-def found(arm):
-    return identify(arm.urdf, arm.recording(3, 12.0, rate=RATE), friction=DriveTerms())
 
 
 def collected(recording, velocity):

@@ -323,3 +323,12 @@ def enabled(*args, **kwargs):
     arm = Arm(*args, **kwargs)
     arm.pipeline.enable(arm.now)
     return arm
+
+
+def following(*args, goal=(0.5, 0.2), time=1.0, settle=0.01, after=0.0, **kwargs):
+    """Return an arm that is on its way to a goal, some time [s] after it began."""
+    arm = enabled(*args, **kwargs)
+    arm.run(settle)
+    arm.pipeline.follow(to(goal, time))
+    arm.run(after)
+    return arm
