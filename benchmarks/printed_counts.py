@@ -9,7 +9,6 @@ from fractions import Fraction
 
 Count = tuple[int, int]
 """Multiplications, with divisions, and additions."""
-POWERS = ('', ' n', ' n²', ' n³', ' n⁴')
 
 
 @dataclass(frozen=True)
@@ -40,15 +39,6 @@ class Polynomial:
             for k, b in enumerate(other.coefficients):
                 result[i + k] += a * b
         return Polynomial(tuple(result))
-
-    def __str__(self) -> str:
-        highest = len(self.coefficients) - 1
-        terms = [
-            f'{"+" if c > 0 else "−"} {abs(c)}{POWERS[highest - k]}'
-            for k, c in enumerate(self.coefficients)
-            if c
-        ]
-        return ' '.join(terms).removeprefix('+ ') or '0'
 
 
 @dataclass(frozen=True)

@@ -300,8 +300,9 @@ def recordings_table(
 
 
 def recordings_commands(recordings: Iterable[Mapping[str, Any]]) -> str:
-    """Return the command of each recording, in one block."""
-    lines = [line for each in recordings for line in (f'# {each["robot"]}', each['command'])]
+    """Return the command of each recording that was run, in one block."""
+    run = [each for each in recordings if 'command' in each]
+    lines = [line for each in run for line in (f'# {each["robot"]}', each['command'])]
     return '\n'.join(['```bash', *lines, '```', ''])
 
 

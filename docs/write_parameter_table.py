@@ -68,8 +68,10 @@ def table(parameters: Iterable[Parameter], is_lifecycle: bool = False) -> str:
     for p in parameters:
         change = 'live' if is_lifecycle and not p.is_read_only else ''
         more = change or ('' if p.constraints == AT_START else p.constraints)
-        kind = '; '.join(filter(None, [p.kind, _allowed(p), more]))
-        rows.append(f'| `{p.name}` | {p.default_text} | {p.description} *{kind}* |')
+        # A default shows its type.
+        kind = '; '.join(filter(None, ['' if p.default_text else p.kind, _allowed(p), more]))
+        words = f'{p.description} *{kind}*' if kind else p.description
+        rows.append(f'| `{p.name}` | {p.default_text} | {words} |')
     return '\n'.join(rows) + '\n'
 
 
