@@ -6,9 +6,9 @@ import signal
 import time
 from types import SimpleNamespace
 
-import domains
 import numpy as np
 import pytest
+from graph_rig import GraphRig
 
 rclpy = pytest.importorskip('rclpy', reason='needs ROS 2')
 pytest.importorskip('mujoco')
@@ -16,7 +16,6 @@ pytest.importorskip('mujoco')
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # noqa: E402
 from geometry_msgs.msg import WrenchStamped  # noqa: E402
 from rclpy.exceptions import ParameterException  # noqa: E402
-from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
@@ -52,19 +51,14 @@ def swinging_arm():
     )
 
 
-class SimulatorRig:
+class SimulatorRig(GraphRig):
     """A simulator in this process, what it publishes, and what it logs."""
 
     def __init__(self, folder, capfd):
         self.capfd, self._log = capfd, ''
         self.urdf = folder / 'arm.urdf'
         self.urdf.write_text(swinging_arm())
-        self.domain = domains.claim()
-        self.context = rclpy.Context()
-        rclpy.init(context=self.context, domain_id=self.domain)
-        self.node = rclpy.create_node('test', context=self.context)
-        self.executor = SingleThreadedExecutor(context=self.context)
-        self.executor.add_node(self.node)
+        super().__init__()
         self.states, self.clocks, self.descriptions, self.reports = [], [], [], []
         subscribe = self.node.create_subscription
         subscribe(JointState, 'joint_states', self.states.append, 1000)
@@ -75,35 +69,17 @@ class SimulatorRig:
 
     def start(self, **parameters):
         overrides = [Parameter(name, value=value) for name, value in parameters.items()]
-        simulator = SimulatorNode(context=self.context, parameter_overrides=overrides)
-        self.executor.add_node(simulator)
-        return simulator
-
-    def close(self):
-        for node in self.executor.get_nodes():
-            node.destroy_node()
-        self.executor.shutdown()
-        rclpy.shutdown(context=self.context)
-        domains.release(self.domain)
+        return self.add(SimulatorNode(context=self.context, parameter_overrides=overrides))
 
     @property
     def log(self):
         self._log += self.capfd.readouterr().err
         return self._log
 
-    def until(self, condition):
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < deadline, self.log
-            self.executor.spin_once(timeout_sec=0.05)
-
     def until_more(self, more):
         """Wait for so many more states."""
         count = len(self.states) + more
         self.until(lambda: len(self.states) >= count)
-
-    def until_heard(self, publisher):
-        self.until(lambda: publisher.get_subscription_count() > 0)
 
     def answer(self, state, effort=(0.0, 0.0), names=JOINTS):
         message = JointState(name=list(names), effort=list(effort))
@@ -128,12 +104,7 @@ class SimulatorRig:
 
     def ask(self, kind, name, request):
         """Return the answer of one of the simulator's services."""
-        client = self.node.create_client(kind, f'simulator_node/{name}')
-        self.until(client.service_is_ready)
-        answer = client.call_async(request)
-        self.until(answer.done)
-        self.node.destroy_client(client)
-        return answer.result()
+        return self.call(kind, f'simulator_node/{name}', request)
 
     def release(self):
         return self.ask(Trigger, 'release', Trigger.Request())
