@@ -7,14 +7,11 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
-import domains
-import rclpy
+from graph_rig import GraphRig
 from node_rig import PATIENCE
-from rclpy.executors import SingleThreadedExecutor
 from std_msgs.msg import Float64MultiArray, MultiArrayDimension
 
 from robodyn_ros.ros.command_conflicts import (
-    WATCHDOG_LABEL,
     CommandConflictMonitor,
     CommandListener,
     watchdog_name,
@@ -26,45 +23,18 @@ pytestmark = pytest.mark.ros
 TOPIC = '/commands'
 
 
-class Scene:
+class Scene(GraphRig):
     """A node and others on one topic, in one process."""
 
     def __init__(self):
-        self.domain = domains.claim()
-        self.context = rclpy.Context()
-        rclpy.init(context=self.context, domain_id=self.domain)
-        self.executor = SingleThreadedExecutor(context=self.context)
-        self.nodes = []
-        self.node = self.join('arm_node')
+        super().__init__('arm_node')
         self.publisher = self.publisher_of(self.node)
-
-    def close(self):
-        self.executor.shutdown()
-        for node in self.nodes:
-            node.destroy_node()
-        rclpy.shutdown(context=self.context)
-        domains.release(self.domain)
-
-    def join(self, name):
-        node = rclpy.create_node(name, context=self.context)
-        self.nodes.append(node)
-        self.executor.add_node(node)
-        return node
 
     def publisher_of(self, node):
         return node.create_publisher(Float64MultiArray, TOPIC, RELIABLE)
 
-    def until(self, condition, doing=lambda: None):
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < deadline
-            doing()
-            self.executor.spin_once(timeout_sec=0.01)
-
     def settle(self):
-        end = time.monotonic() + 0.2
-        while time.monotonic() < end:
-            self.executor.spin_once(timeout_sec=0.01)
+        self.spin(0.2)
 
     def connected(self, publisher, listeners=1):
         self.until(lambda: publisher.get_subscription_count() == listeners)
@@ -99,28 +69,6 @@ def test_own_commands_are_not_heard_and_those_of_others_are_even_when_they_are_e
     scene.until(lambda: listener.last > 0.0)
     scene.settle()
     assert listener.taken() == 1 and listener.taken() == 0
-
-
-def test_commands_of_a_watchdog_are_not_heard(scene):
-    listener = CommandListener(scene.node, TOPIC)
-    watchdog = scene.publisher_of(scene.join(watchdog_name('other_node')))
-    scene.connected(watchdog)
-    watchdog.publish(command(label=WATCHDOG_LABEL))
-    scene.settle()
-    assert listener.taken() == 0
-
-
-def test_waiting_for_a_command_ends_with_it_or_when_the_time_is_over(scene):
-    listener = CommandListener(scene.node, TOPIC)
-    other = scene.publisher_of(scene.join('other'))
-    scene.connected(other)
-    now = time.monotonic()
-    assert not listener.wait_for_command(now, now + 0.05)
-    assert time.monotonic() >= now + 0.05
-    other.publish(command())
-    assert listener.wait_for_command(now, now + PATIENCE)
-    assert time.monotonic() < now + PATIENCE
-    assert not listener.wait_for_command(time.monotonic(), 0.0)
 
 
 def test_others_are_named_and_watchdogs_and_the_node_itself_are_not(scene):
@@ -178,7 +126,6 @@ def test_node_listens_while_it_commands_only_where_somebody_else_is(scene, monke
     stranger = scene.join('other')
     scene.publisher_of(stranger)
     scene.until(lambda: others.listener is not None, others.look)
-    scene.nodes.remove(stranger)
     scene.executor.remove_node(stranger)
     stranger.destroy_node()
     scene.until(lambda: others.listener is None, others.look)

@@ -3,17 +3,14 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from types import SimpleNamespace
 
-import domains
 import numpy as np
 import pytest
-import rclpy
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from rclpy.executors import SingleThreadedExecutor
+from graph_rig import GraphRig
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import JointState
@@ -41,16 +38,14 @@ def found(arm):
     return identify(arm.urdf, arm.recording(3, 12.0, rate=100.0), friction=DriveTerms())
 
 
-class Rig:
+class Rig(GraphRig):
     """A driver's joint states, a node's contacts, and monitor_node."""
 
     def __init__(self, folder, found, **parameters):
         found.save(folder / 'found.yaml')
         self.found, self.history = found, folder / 'arm.jsonl'
         self.efforts = parameters.get('efforts', 'joint_states')
-        self.context = rclpy.Context()
-        rclpy.init(context=self.context, domain_id=domains.claim())
-        self.node = rclpy.create_node('dynamics_node', context=self.context)
+        super().__init__('dynamics_node')
         self.states = self.node.create_publisher(
             JointState, '/joint_states', QoSProfile(depth=5000)
         )
@@ -65,20 +60,9 @@ class Rig:
             'history': str(self.history),
             **parameters,
         }
-        self.monitor = MonitorNode(
-            context=self.context,
-            parameter_overrides=[Parameter(name, value=value) for name, value in given.items()],
-        )
-        self.executor = SingleThreadedExecutor(context=self.context)
-        self.executor.add_node(self.node)
-        self.executor.add_node(self.monitor)
-        self.until(lambda: self.states.get_subscription_count() > 0)
-
-    def until(self, condition):
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < deadline, 'waited in vain'
-            self.executor.spin_once(timeout_sec=0.02)
+        overrides = [Parameter(name, value=value) for name, value in given.items()]
+        self.monitor = self.add(MonitorNode(context=self.context, parameter_overrides=overrides))
+        self.until_heard(self.states)
 
     def move(self, recording, start, effort=None, at=lambda k: None):
         """Publish a recording from a stamp on, then two seconds of standstill."""
@@ -109,12 +93,6 @@ class Rig:
 
     def motions(self):
         return read_history(self.history, self.found).motions
-
-    def close(self):
-        self.executor.shutdown()
-        self.monitor.destroy_node()
-        self.node.destroy_node()
-        rclpy.shutdown(context=self.context)
 
 
 @pytest.fixture
@@ -180,7 +158,7 @@ def test_where_joint_states_have_no_efforts_those_are_taken_that_the_node_comman
 ):
     rig = Rig(tmp_path, found, efforts='torques')
     try:
-        rig.until(lambda: rig.torques.get_subscription_count() > 0)
+        rig.until_heard(rig.torques)
         rig.move(arm.recording(54, 8.0, rate=100.0), 1000.0)
         rig.until(lambda: rig.motions())
         (motion,) = rig.motions()
@@ -199,9 +177,7 @@ def test_samples_within_a_contact_are_left_out(rig, arm):
     def contact(k):
         if k in (400, 600):
             rig.contacts.publish(Contact(is_over=k == 600))
-            until = time.monotonic() + 1.0
-            while time.monotonic() < until:  # a contact is heard as it happens
-                rig.executor.spin_once(timeout_sec=0.01)
+            rig.spin(1.0)  # a contact is heard as it happens
 
     rig.move(recording, 1000.0, pushed, at=contact)
     rig.until(lambda: rig.motions())

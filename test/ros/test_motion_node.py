@@ -8,16 +8,14 @@ import subprocess
 import sys
 import time
 
-import domains
 import numpy as np
 import pytest
-import rclpy
 import yaml
 from builtin_interfaces.msg import Time
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus, KeyValue
 from fair_spinning import STEP, spin_until
+from graph_rig import GraphRig
 from rclpy.exceptions import ParameterException
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile, ReliabilityPolicy
 from robots import two_link_urdf
@@ -38,7 +36,6 @@ pytestmark = pytest.mark.ros
 
 PERIOD = 0.01  # between joint states [s]
 DURATION = 1.5  # of the motion [s]
-PATIENCE = 240.0  # for anything that must happen; a loaded machine may take long [s]
 
 
 class Motion(MotionNode):
@@ -51,7 +48,7 @@ class Motion(MotionNode):
         self.seen += 1
 
 
-class Arm:
+class Arm(GraphRig):
     """
     An arm that is where its trajectory says, and efforts as its model says, plus a push.
 
@@ -62,15 +59,11 @@ class Arm:
     """
 
     motion = process = None
+    patience = 240.0
 
     def __init__(self, folder, model, topic, start, reliability):
+        super().__init__('arm')
         self.folder = folder
-        self.domain = domains.claim()
-        self.context, self._log = rclpy.Context(), ''
-        rclpy.init(context=self.context, domain_id=self.domain)
-        self.node = rclpy.create_node('arm', context=self.context)
-        self.executor = SingleThreadedExecutor(context=self.context)
-        self.executor.add_node(self.node)
         self.states = self.node.create_publisher(
             JointState, '/joint_states', QoSProfile(depth=10, reliability=reliability)
         )
@@ -119,8 +112,7 @@ class Arm:
     def run(self, given):
         """Run the node beside the arm."""
         overrides = [Parameter(name, value=value) for name, value in given.items()]
-        self.motion = Motion(context=self.context, parameter_overrides=overrides)
-        self.executor.add_node(self.motion)
+        self.motion = self.add(Motion(context=self.context, parameter_overrides=overrides))
 
     def run_process(self, given):
         """Run the node in a process of its own."""
@@ -138,12 +130,6 @@ class Arm:
         if self.process is None:
             return self.motion.is_over
         return self.process.poll() is not None
-
-    def until(self, condition):
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < deadline
-            self.spin()
 
     def until_moving(self):
         self.until(lambda: self.received_ and abs(self.q[0]) > 0.1)
@@ -176,12 +162,9 @@ class Arm:
         if self.process is not None:
             self.process.kill()
             self.process.wait()
-        self.executor.shutdown()
-        self.node.destroy_node()
-        rclpy.shutdown(context=self.context)
-        domains.release(self.domain)
+        super().close()
 
-    def spin(self):
+    def spin(self, duration=PERIOD):
         """Go on by one simulated period: until the node has seen the state, or for a real one."""
         self.now += PERIOD
         qd = qdd = np.zeros(2)

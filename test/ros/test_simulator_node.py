@@ -6,9 +6,9 @@ import signal
 import time
 from types import SimpleNamespace
 
-import domains
 import numpy as np
 import pytest
+from graph_rig import GraphRig
 
 rclpy = pytest.importorskip('rclpy', reason='needs ROS 2')
 pytest.importorskip('mujoco')
@@ -16,7 +16,6 @@ pytest.importorskip('mujoco')
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus  # noqa: E402
 from geometry_msgs.msg import WrenchStamped  # noqa: E402
 from rclpy.exceptions import ParameterException  # noqa: E402
-from rclpy.executors import SingleThreadedExecutor  # noqa: E402
 from rclpy.parameter import Parameter  # noqa: E402
 from rosgraph_msgs.msg import Clock  # noqa: E402
 from sensor_msgs.msg import JointState  # noqa: E402
@@ -52,19 +51,14 @@ def swinging_arm():
     )
 
 
-class SimulatorRig:
+class SimulatorRig(GraphRig):
     """A simulator in this process, what it publishes, and what it logs."""
 
     def __init__(self, folder, capfd):
         self.capfd, self._log = capfd, ''
         self.urdf = folder / 'arm.urdf'
         self.urdf.write_text(swinging_arm())
-        self.domain = domains.claim()
-        self.context = rclpy.Context()
-        rclpy.init(context=self.context, domain_id=self.domain)
-        self.node = rclpy.create_node('test', context=self.context)
-        self.executor = SingleThreadedExecutor(context=self.context)
-        self.executor.add_node(self.node)
+        super().__init__()
         self.states, self.clocks, self.descriptions, self.reports = [], [], [], []
         subscribe = self.node.create_subscription
         subscribe(JointState, 'joint_states', self.states.append, 1000)
@@ -75,44 +69,52 @@ class SimulatorRig:
 
     def start(self, **parameters):
         overrides = [Parameter(name, value=value) for name, value in parameters.items()]
-        simulator = SimulatorNode(context=self.context, parameter_overrides=overrides)
-        self.executor.add_node(simulator)
-        return simulator
-
-    def close(self):
-        for node in self.executor.get_nodes():
-            node.destroy_node()
-        self.executor.shutdown()
-        rclpy.shutdown(context=self.context)
-        domains.release(self.domain)
+        return self.add(SimulatorNode(context=self.context, parameter_overrides=overrides))
 
     @property
     def log(self):
         self._log += self.capfd.readouterr().err
         return self._log
 
-    def until(self, condition):
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < deadline, self.log
-            self.executor.spin_once(timeout_sec=0.05)
-
-    def until_heard(self, publisher):
-        self.until(lambda: publisher.get_subscription_count() > 0)
+    def until_more(self, more):
+        """Wait for so many more states."""
+        count = len(self.states) + more
+        self.until(lambda: len(self.states) >= count)
 
     def answer(self, state, effort=(0.0, 0.0), names=JOINTS):
         message = JointState(name=list(names), effort=list(effort))
         message.header.stamp = state.header.stamp
         self.torques.publish(message)
 
+    def in_lockstep(self, **parameters):
+        """Start a simulator whose first state has come, and wait for the torques to it."""
+        given = {'urdf_file': str(self.urdf), 'lockstep': True, 'lockstep_timeout': 0.05}
+        simulator = self.start(**{**given, **parameters})
+        self.until_heard(self.torques)
+        self.until(lambda: self.states)
+        return simulator
+
+    def step(self, effort=(0.0, 0.0)):
+        """Answer the last state, and return the largest position and velocity of the next."""
+        before = self.stamps()[-1]
+        self.answer(self.states[-1], effort)
+        self.until(lambda: self.stamps()[-1] > before)
+        state = self.states[-1]
+        return np.abs(state.position).max(), np.abs(state.velocity).max()
+
+    def ask(self, kind, name, request):
+        """Return the answer of one of the simulator's services."""
+        return self.call(kind, f'simulator_node/{name}', request)
+
     def release(self):
-        """Return the answer to a call of the simulator's service."""
-        client = self.node.create_client(Trigger, 'simulator_node/release')
-        self.until(client.service_is_ready)
-        answer = client.call_async(Trigger.Request())
-        self.until(answer.done)
-        self.node.destroy_client(client)
-        return answer.result()
+        return self.ask(Trigger, 'release', Trigger.Request())
+
+    def carry(self, mass, link='', x=0.0):
+        """Return the answer to a payload at a distance along its link."""
+        request = SetPayload.Request()
+        request.payload.link, request.payload.mass = link, mass
+        request.payload.center_of_mass.x = x
+        return self.ask(SetPayload, 'set_payload', request)
 
     def stamps(self):
         return [
@@ -123,6 +125,11 @@ class SimulatorRig:
         return {pair.key: int(pair.value) for pair in self.reports[-1].status[0].values}
 
 
+# Two links of 1 kg, held in the middle of their metre; 2 kg at the end of the second.
+BARE = -9.81 * np.array([0.5 + 1.5, 0.5])
+LOAD = -9.81 * 2.0 * np.array([2.0, 1.0])
+
+
 @pytest.fixture
 def rig(tmp_path, capfd):
     made = SimulatorRig(tmp_path, capfd)
@@ -131,8 +138,7 @@ def rig(tmp_path, capfd):
 
 
 def test_in_lockstep_the_arm_moves_on_the_answer_to_its_last_state_and_on_nothing_else(rig):
-    rig.start(urdf_file=str(rig.urdf), lockstep=True, lockstep_timeout=0.05)
-    rig.until_heard(rig.torques)
+    rig.in_lockstep()
     # On the brakes, the same state comes again and again.
     rig.until(lambda: len(rig.states) >= 3)
     assert set(rig.stamps()) == {0.001}
@@ -156,14 +162,11 @@ def test_in_lockstep_the_arm_moves_on_the_answer_to_its_last_state_and_on_nothin
 
 
 def test_held_time_stands_still_until_the_release_and_no_answer_from_before_counts(rig):
-    rig.start(urdf_file=str(rig.urdf), lockstep=True, lockstep_timeout=0.05, hold=True)
-    rig.until_heard(rig.torques)
-    rig.until(lambda: rig.states)
+    rig.in_lockstep(hold=True)
     held = rig.states[0]
     for _ in range(3):
         rig.answer(held)
-        count = len(rig.states)
-        rig.until(lambda count=count: len(rig.states) > count)
+        rig.until_more(1)
     assert set(rig.stamps()) == {0.001}
     assert rig.release().success
     rig.until(lambda: rig.stamps()[-1] > 0.001)
@@ -193,13 +196,10 @@ def test_in_real_time_a_held_arm_takes_no_command_before_the_release(rig):
 
 
 def test_in_lockstep_torques_are_matched_by_joint_name(rig):
-    rig.start(urdf_file=str(rig.urdf), lockstep=True, lockstep_timeout=0.05)
-    rig.until_heard(rig.torques)
-    rig.until(lambda: rig.states)
+    rig.in_lockstep()
     rig.answer(rig.states[-1], effort=[1.0], names=['joint1'])
     rig.answer(rig.states[-1], effort=[float('nan'), 0.0])
-    count = len(rig.states)
-    rig.until(lambda: len(rig.states) >= count + 3)
+    rig.until_more(3)
     assert set(rig.stamps()) == {0.001}
     rig.answer(rig.states[-1], effort=[5.0, -3.0, 7.0], names=['joint2', 'other', 'joint1'])
     rig.until(lambda: rig.stamps()[-1] > 0.001)
@@ -275,8 +275,7 @@ def test_in_real_time_the_arm_stands_on_its_brakes_until_the_first_command(rig):
     rig.until(lambda: len(rig.states) >= 50)
     assert all(list(state.position) == [0.3, -0.2] for state in rig.states)
     rig.commands.publish(Float64MultiArray(data=[1.0]))  # not a command for this arm
-    count = len(rig.states)
-    rig.until(lambda: len(rig.states) >= count + 50)
+    rig.until_more(50)
     assert all(list(state.position) == [0.3, -0.2] for state in rig.states)
     rig.commands.publish(Float64MultiArray(data=[40.0, 0.0]))
     rig.until(lambda: rig.states[-1].position[0] > 0.31)
@@ -325,91 +324,42 @@ def test_in_lockstep_drives_in_another_unit_wait_for_the_command(rig):
     rig.until_heard(rig.commands)
     rig.until(lambda: rig.states)
     rig.answer(rig.states[-1], effort=[7.0, 5.0])
-    count = len(rig.states)
-    rig.until(lambda: len(rig.states) >= count + 3)
+    rig.until_more(3)
     assert set(rig.stamps()) == {0.001}
     rig.commands.publish(Float64MultiArray(data=[10.0, 4.0]))
     rig.until(lambda: rig.stamps()[-1] > 0.001)
     assert list(rig.states[-1].effort) == [40.0, -8.0]
 
 
-def asked(rig, kind, name, request):
-    client = rig.node.create_client(kind, f'simulator_node/{name}')
-    rig.until(client.service_is_ready)
-    future = client.call_async(request)
-    rig.until(future.done)
-    rig.node.destroy_client(client)
-    return future.result()
-
-
-def test_payload_is_carried_from_the_next_step_on_and_held_by_the_torque_of_both(rig):
-    rig.start(urdf_file=str(rig.urdf), lockstep=True)
-    rig.until_heard(rig.torques)
-    rig.until(lambda: rig.states)
-    request = SetPayload.Request()
-    request.payload.mass, request.payload.center_of_mass.x = 2.0, 1.0
-    answer = asked(rig, SetPayload, 'set_payload', request)
-    assert answer.success and answer.message == '2 kg on link2', answer.message
-    got = asked(rig, GetPayload, 'get_payload', GetPayload.Request())
-    assert [(each.link, each.mass) for each in got.payloads] == [('link2', 2.0)]
-    # Two links of 1 kg, held in the middle of their metre, and 2 kg at the end of the second.
-    bare = np.array([-9.81 * (0.5 + 1.5), -9.81 * 0.5])
-    both = bare - 9.81 * 2.0 * np.array([2.0, 1.0])
-    for effort, moves in ((both, False), (bare, True)):
-        before = rig.stamps()[-1]
-        rig.answer(rig.states[-1], effort)
-        rig.until(lambda before=before: rig.stamps()[-1] > before)
-        assert (np.abs(rig.states[-1].velocity).max() > 1e-3) == moves
-
-
 def test_arm_at_rest_is_held_until_the_torques_carry_its_payload(rig):
-    rig.start(urdf_file=str(rig.urdf), lockstep=True, lockstep_timeout=0.05)
-    rig.until_heard(rig.torques)
-    rig.until(lambda: rig.states)
-    bare = np.array([-9.81 * (0.5 + 1.5), -9.81 * 0.5])
-    load = -9.81 * 2.0 * np.array([2.0, 1.0])
-
-    def step(effort):
-        before = rig.stamps()[-1]
-        rig.answer(rig.states[-1], effort)
-        rig.until(lambda: rig.stamps()[-1] > before)
-        return np.abs(rig.states[-1].position).max(), np.abs(rig.states[-1].velocity).max()
-
+    rig.in_lockstep()
     for _ in range(3):
-        assert max(step(bare)) < 1e-9
-    request = SetPayload.Request()
-    request.payload.mass, request.payload.center_of_mass.x = 2.0, 1.0
-    assert asked(rig, SetPayload, 'set_payload', request).success
+        assert max(rig.step(BARE)) < 1e-9
+    answer = rig.carry(2.0, x=1.0)
+    assert answer.success and answer.message == '2 kg on link2', answer.message
+    got = rig.ask(GetPayload, 'get_payload', GetPayload.Request())
+    assert [(each.link, each.mass) for each in got.payloads] == [('link2', 2.0)]
     for carried in (0.0, 0.0, 0.3, 0.6, 0.9):  # as a rate limit lets it
-        assert step(bare + carried * load) == (0.0, 0.0)
+        assert rig.step(BARE + carried * LOAD) == (0.0, 0.0)
     for _ in range(3):
-        assert max(step(bare + load)) < 1e-9
+        assert max(rig.step(BARE + LOAD)) < 1e-9
     # Once let go it is free, whatever the torques are.
-    assert step(bare)[1] > 1e-3
+    assert rig.step(BARE)[1] > 1e-3
     # An arm that moves is not braked.
     for _ in range(10):
-        moving = step(bare)[1]
+        moving = rig.step(BARE)[1]
     assert moving > 0.05
-    request.payload.mass = 0.0
-    assert asked(rig, SetPayload, 'set_payload', request).success
-    assert step(bare)[1] > 0.5 * moving
+    assert rig.carry(0.0).success
+    assert rig.step(BARE)[1] > 0.5 * moving
 
 
 def test_brakes_let_go_of_a_payload_that_the_torques_do_not_carry(rig):
-    rig.start(urdf_file=str(rig.urdf), lockstep=True, time_step=0.05)
-    rig.until_heard(rig.torques)
-    rig.until(lambda: rig.states)
-    request = SetPayload.Request()
-    request.payload.mass = 2.0
-    bare = np.array([-9.81 * (0.5 + 1.5), -9.81 * 0.5])
+    rig.in_lockstep(time_step=0.05)
     held = int(HANDOVER_TIME / 0.05)
     for k in range(held + 10):
         if k == 5:
-            assert asked(rig, SetPayload, 'set_payload', request).success
-        before = rig.stamps()[-1]
-        rig.answer(rig.states[-1], bare)
-        rig.until(lambda before=before: rig.stamps()[-1] > before)
-        is_free = np.abs(rig.states[-1].velocity).max() > 1e-6
+            assert rig.carry(2.0).success
+        is_free = rig.step(BARE)[1] > 1e-6
         assert is_free == (k > 5 + held) or k == 5 + held
     assert 'do not carry it: tell whoever commands them' in rig.log
 
@@ -421,11 +371,9 @@ def test_payload_that_is_none_is_refused_as_the_node_refuses_it(rig):
         ('', -1.0, 'payload mass: -1.0 kg; allowed: zero or more'),
         ('', 1000.0, 'payload mass: 1000.0 kg; allowed: at most 100 kg'),
     ):
-        request = SetPayload.Request()
-        request.payload.link, request.payload.mass = link, mass
-        answer = asked(rig, SetPayload, 'set_payload', request)
+        answer = rig.carry(mass, link)
         assert not answer.success and words in answer.message
-    assert asked(rig, GetPayload, 'get_payload', GetPayload.Request()).payload_mass == 0.0
+    assert rig.ask(GetPayload, 'get_payload', GetPayload.Request()).payload_mass == 0.0
 
 
 def test_description_is_published_for_others_where_the_simulator_has_the_file(rig):
@@ -470,6 +418,10 @@ def test_a_description_that_is_a_path_opens_no_file(rig, name):
         ({'lockstep': True, 'lockstep_timeout': 0.0}, 'lockstep_timeout'),
         ({'command_scale': [1.0, 0.0]}, 'parameter command_scale: 0.0'),
         ({'effort_scale': [1.0, 2.0, 3.0]}, 'parameter effort_scale'),
+        ({'drive.velocity_gain': [1.0]}, 'drive.velocity_gain.*none without'),
+        ({'drive.position_gain': [1.0], 'lockstep': True}, 'drive.position_gain.*in lockstep'),
+        ({'drive.position_gain': [1.0, 2.0, 3.0]}, 'drive.position_gain.*allowed: 1 or 2'),
+        ({'drive.position_gain': [-1.0]}, 'drive.position_gain.*each at least 0'),
     ],
 )
 def test_what_cannot_be_simulated_is_refused_with_the_reason(rig, parameters, reason):
@@ -540,26 +492,13 @@ def test_servo_takes_positions_and_torques_behind_them(rig):
 
 
 def test_driver_that_compensates_gravity_and_knows_its_payload_needs_no_torque(rig):
-    drive = {'drive.compensates_gravity': True, 'drive.knows_payload': True}
-    rig.start(urdf_file=str(rig.urdf), lockstep=True, **drive)
-    rig.until_heard(rig.torques)
-    rig.until(lambda: rig.states)
-
-    def step():
-        before = rig.stamps()[-1]
-        rig.answer(rig.states[-1])
-        rig.until(lambda: rig.stamps()[-1] > before)
-
-    step()
-    request = SetPayload.Request()
-    request.payload.mass, request.payload.center_of_mass.x = 2.0, 1.0
-    assert asked(rig, SetPayload, 'set_payload', request).success
+    rig.in_lockstep(**{'drive.compensates_gravity': True, 'drive.knows_payload': True})
+    rig.step()
+    assert rig.carry(2.0, x=1.0).success
     for _ in range(5):
-        step()
+        rig.step()
     assert np.abs(rig.states[-1].velocity).max() < 1e-9
-    # Two links of 1 kg, held in the middle of their metre, and 2 kg at the end of the second.
-    both = [-9.81 * (2.0 + 2.0 * 2.0), -9.81 * (0.5 + 2.0)]
-    np.testing.assert_allclose(rig.states[-1].effort, both, atol=1e-6)
+    np.testing.assert_allclose(rig.states[-1].effort, BARE + LOAD, atol=1e-6)
 
 
 def test_command_that_its_scale_makes_infinite_is_ignored(rig):
@@ -568,20 +507,3 @@ def test_command_that_its_scale_makes_infinite_is_ignored(rig):
     rig.commands.publish(Float64MultiArray(data=[1e308, 0.0]))
     rig.until(lambda: 'is no torque' in rig.log)
     assert 'held by its brakes' not in rig.log
-
-
-def test_drive_that_cannot_be_is_refused(rig):
-    for parameters, words in (
-        ({'drive.velocity_gain': [1.0]}, 'drive.velocity_gain.*none without'),
-        ({'drive.position_gain': [1.0], 'lockstep': True}, 'drive.position_gain.*in lockstep'),
-        ({'drive.position_gain': [1.0, 2.0, 3.0]}, 'drive.position_gain.*allowed: 1 or 2'),
-        ({'drive.position_gain': [-1.0]}, 'drive.position_gain.*each at least 0'),
-    ):
-        with pytest.raises(RobodynError, match=words):
-            SimulatorNode(
-                context=rig.context,
-                parameter_overrides=[
-                    Parameter(name, value=value)
-                    for name, value in {'urdf_file': str(rig.urdf), **parameters}.items()
-                ],
-            )

@@ -10,8 +10,7 @@ import time
 import domains
 import numpy as np
 import pytest
-import rclpy
-from rclpy.executors import SingleThreadedExecutor
+from graph_rig import GraphRig
 from rclpy.parameter import Parameter
 from rclpy.serialization import serialize_message
 from robots import public_urdf, two_link_urdf
@@ -33,13 +32,11 @@ pytestmark = pytest.mark.ros
 PATIENCE = 60.0
 
 
-class Rig:
+class Rig(GraphRig):
     """A reporting node, and watch_node, in one process and domain."""
 
     def __init__(self, path, **parameters):
-        self.context = rclpy.Context()
-        rclpy.init(context=self.context, domain_id=domains.claim())
-        self.node = rclpy.create_node('dynamics_node', context=self.context)
+        super().__init__('dynamics_node')
         self.states = self.node.create_publisher(DynamicsState, '~/dynamics_state', 10)
         self.contacts = self.node.create_publisher(Contact, '~/contact', LATCHED)
         self.description = self.node.create_publisher(String, 'robot_description', LATCHED)
@@ -50,8 +47,6 @@ class Rig:
             context=self.context,
             parameter_overrides=[Parameter(name, value=value) for name, value in given.items()],
         )
-        self.executor = SingleThreadedExecutor(context=self.context)
-        self.executor.add_node(self.node)
 
     def browser(self):
         server = self.watch.server
@@ -61,19 +56,10 @@ class Rig:
             open_timeout=20,
         )
 
-    def until(self, condition, action=lambda: None):
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < deadline, 'waited in vain'
-            action()
-            self.executor.spin_once(timeout_sec=0.01)
-
     def close(self):
         self.watch.destroy_node()
         self.watch.destroy_node()
-        self.executor.shutdown()
-        self.node.destroy_node()
-        rclpy.shutdown(context=self.context)
+        super().close()
 
 
 @pytest.fixture
@@ -109,9 +95,8 @@ def read(frame):
 def test_a_browser_hears_pose_torques_and_contact(rig):
     assert rig.node.count_subscribers('/dynamics_node/dynamics_state') == 0
     with rig.browser() as browser:
-        rig.until(
-            lambda: rig.states.get_subscription_count() and rig.contacts.get_subscription_count()
-        )
+        rig.until_heard(rig.states)
+        rig.until_heard(rig.contacts)
         rig.contacts.publish(Contact(link='link2'))
         told = {}
         deadline = time.monotonic() + PATIENCE
@@ -185,16 +170,15 @@ NO_MESSAGES = [
 ]
 
 
-@pytest.mark.parametrize('bad', NO_MESSAGES)
-def test_a_contact_that_is_none_ends_no_page(bad, rig):
+def test_a_contact_that_is_none_ends_no_page(rig):
     with rig.browser() as browser:
-        rig.until(
-            lambda: rig.states.get_subscription_count() and rig.contacts.get_subscription_count()
-        )
+        rig.until_heard(rig.states)
+        rig.until_heard(rig.contacts)
         shown = []
 
         def publish():
-            rig.contacts.publish(bad)
+            for bad in NO_MESSAGES:
+                rig.contacts.publish(bad)
             rig.states.publish(state())
             rig.watch.look()
             with contextlib.suppress(TimeoutError):
@@ -203,7 +187,7 @@ def test_a_contact_that_is_none_ends_no_page(bad, rig):
         rig.until(lambda: len(shown) >= 3, publish)
 
 
-def test_a_description_that_is_none_is_no_end_of_waiting():
+def test_a_description_from_the_topic_is_waited_for_past_those_that_are_none():
     rig = Rig(None)
     try:
         rig.until(lambda: rig.description.get_subscription_count() == 1)
@@ -214,6 +198,7 @@ def test_a_description_that_is_none_is_no_end_of_waiting():
                 time.sleep(0.01)
         rig.description.publish(String(data=two_link_urdf()))
         rig.until(lambda: rig.watch.server is not None, rig.watch.look)
+        assert rig.watch._model.joint_names == ('joint1', 'joint2')
     finally:
         rig.close()
 
@@ -246,22 +231,7 @@ def opening_a_browser(look):
     return both
 
 
-def test_the_description_comes_from_its_topic_where_no_file_is_named():
-    rig = Rig(None)
-    try:
-        assert rig.watch.server is None
-        rig.description.publish(String(data=two_link_urdf()))
-        rig.until(lambda: rig.watch.server is not None, rig.watch.look)
-        assert rig.watch._model.joint_names == ('joint1', 'joint2')
-    finally:
-        rig.close()
-
-
 def test_a_port_that_is_taken_and_a_host_that_is_a_name_are_refused(rig, path):
     for parameters in ({'port': rig.watch.server.port}, {'host': 'example.com'}):
         with pytest.raises(RobodynError):
             Rig(path, **parameters)
-
-
-def test_the_model_is_that_of_the_file(rig, path):
-    assert rig.watch._model.n == RobotModel.from_urdf(path, tip_link='link2').n

@@ -1,14 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The node feedforward in this process, a driver and a controller's topic beside it, over DDS."""
 
-import time
-
-import domains
 import numpy as np
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from fair_spinning import STEP, spin_until
-from rclpy.executors import SingleThreadedExecutor
+from graph_rig import GraphRig
 from rclpy.parameter import Parameter
 from robots import public_urdf
 from sensor_msgs.msg import JointState
@@ -18,13 +13,12 @@ import robodyn_ros as rd
 from robodyn_ros.errors import RobodynError
 from robodyn_ros.ros.feedforward.feedforward_node import FeedforwardNode
 
-PATIENCE = 30.0  # for anything that must happen; a loaded machine may take long [s]
 PANDA = public_urdf('panda.urdf')
 MODEL = rd.RobotModel.from_urdf(PANDA, tip_link='panda_link8')
 POSITION = np.array([0.1, -0.3, 0.2, -1.8, 0.3, 1.6, 0.5])
 
 
-class Rig:
+class Rig(GraphRig):
     """
     Holds the node, and what is around it.
 
@@ -35,9 +29,8 @@ class Rig:
     """
 
     def __init__(self, **parameters):
-        self.domain = domains.claim()
-        self.context = rclpy.Context()
-        rclpy.init(context=self.context, domain_id=self.domain)
+        super().__init__('tester')
+        self.tester, self.node = self.node, None
         given = {
             'urdf_file': str(PANDA),
             'tip_link': 'panda_link8',
@@ -46,16 +39,12 @@ class Rig:
             **parameters,
         }
         overrides = [Parameter(name, value=value) for name, value in given.items()]
-        self.executor = SingleThreadedExecutor(context=self.context)
-        self.tester = rclpy.create_node('tester', context=self.context)
-        self.executor.add_node(self.tester)
-        self.node = None
         try:
-            self.node = FeedforwardNode(context=self.context, parameter_overrides=overrides)
+            node = FeedforwardNode(context=self.context, parameter_overrides=overrides)
         except RobodynError:
             self.close()
             raise
-        self.executor.add_node(self.node)
+        self.node = self.add(node)
         self.out = []
         self.tester.create_subscription(
             JointTrajectory, 'joint_trajectory_controller/joint_trajectory', self.out.append, 10
@@ -68,24 +57,6 @@ class Rig:
         self.trajectories = self.tester.create_publisher(
             JointTrajectory, 'feedforward/joint_trajectory', 10
         )
-
-    def close(self):
-        self.executor.shutdown()
-        if self.node is not None:
-            self.node.destroy_node()
-        self.tester.destroy_node()
-        rclpy.shutdown(context=self.context)
-        domains.release(self.domain)
-
-    def until(self, condition, doing=lambda: None):
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < deadline, 'waited in vain'
-            doing()
-            self.executor.spin_once(timeout_sec=STEP)
-
-    def spin(self, duration):
-        spin_until(self.executor, time.monotonic() + duration)
 
     def drive(self):
         """Publish the state of an arm at rest until the node has it."""
@@ -101,7 +72,7 @@ class Rig:
 
     def send(self, message):
         """Return what the controller is sent for a trajectory."""
-        self.until(lambda: self.trajectories.get_subscription_count() > 0)
+        self.until_heard(self.trajectories)
         self.until(lambda: self.node.count_subscribers(self.node._output.topic_name) > 0)
         count = len(self.out)
         self.trajectories.publish(message)

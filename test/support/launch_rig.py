@@ -2,19 +2,16 @@
 """Launch files of this package in a domain of their own, and a listener beside them."""
 
 import re
-import time
 import unittest
 from pathlib import Path
 
 import domains
 import launch_testing
-import rclpy
-from fair_spinning import spin_until
+from graph_rig import GraphRig
 from launch import LaunchDescription
 from launch.actions import GroupAction, IncludeLaunchDescription, SetEnvironmentVariable
 from launch.launch_description_sources import PythonLaunchDescriptionSource
 from launch_testing.actions import ReadyToTest
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
 from std_msgs.msg import String
@@ -23,8 +20,6 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 ROOT = Path(__file__).parents[2]
 ARM = ROOT / 'urdf' / 'arm.urdf.xacro'
 DOMAIN = domains.claim()
-PATIENCE = 90.0  # for anything that must happen; a loaded machine may take long [s]
-PERIOD = 0.005  # between joint states that a test streams [s]
 BAD = re.compile(r'\[(ERROR|FATAL)\]|Traceback')
 
 
@@ -69,20 +64,13 @@ def ends_well(*justified):
     return launch_testing.post_shutdown_test()(TestTheEnd)
 
 
-class Listener:
+class Listener(GraphRig):
     """A node beside what was launched: it remembers what it hears."""
 
-    def __init__(self):
-        self._context = rclpy.Context()
-        rclpy.init(context=self._context, domain_id=DOMAIN)
-        self.node = rclpy.create_node('listener', context=self._context)
-        self._executor = SingleThreadedExecutor(context=self._context)
-        self._executor.add_node(self.node)
+    patience = 90.0
 
-    def close(self):
-        self._executor.shutdown()
-        self.node.destroy_node()
-        rclpy.shutdown(context=self._context)
+    def __init__(self):
+        super().__init__('listener', DOMAIN)
 
     def heard(self, kind, topic):
         """Return a list that the messages of a topic are appended to."""
@@ -90,34 +78,12 @@ class Listener:
         self.node.create_subscription(kind, topic, messages.append, 100)
         return messages
 
-    def until(self, condition, doing=None):
-        """Spin, doing something again and again, until the condition holds; fail if it never."""
-        deadline = time.monotonic() + PATIENCE
-        while not condition():
-            assert time.monotonic() < deadline, 'waited in vain'
-            if doing is not None:
-                doing()
-            self.spin(PERIOD)
-
-    def spin(self, duration):
-        """Take in messages for a while [s]."""
-        spin_until(self._executor, time.monotonic() + duration)
-
-    def call(self, kind, name, request, doing=None):
-        """Return the answer of a service."""
-        client = self.node.create_client(kind, name)
-        self.until(client.service_is_ready, doing)
-        future = client.call_async(request)
-        self.until(future.done, doing)
-        self.node.destroy_client(client)
-        return future.result()
-
     def follow(self, topic, names, position, seconds):
         """Send a trajectory to a position, to be reached after a time [s]."""
         publisher = self.node.create_publisher(JointTrajectory, topic, 10)
         point = JointTrajectoryPoint(positions=[float(value) for value in position])
         point.time_from_start.sec = seconds
-        self.until(lambda: publisher.get_subscription_count() > 0)
+        self.until_heard(publisher)
         publisher.publish(JointTrajectory(joint_names=list(names), points=[point]))
 
 

@@ -11,16 +11,12 @@ import time
 import uuid
 from pathlib import Path
 
-import domains
 import numpy as np
-import pytest
-import rclpy
 from diagnostic_msgs.msg import DiagnosticArray
-from fair_spinning import spin_until
+from graph_rig import GraphRig
 from lifecycle_msgs.srv import ChangeState, GetState
 from rcl_interfaces.msg import Parameter, ParameterValue
 from rcl_interfaces.srv import SetParameters
-from rclpy.executors import SingleThreadedExecutor
 from rclpy.parameter import Parameter as NodeParameter
 from rclpy.qos import DurabilityPolicy, QoSProfile
 from sensor_msgs.msg import JointState
@@ -69,7 +65,7 @@ def regularly(action, period=PERIOD):
     return act
 
 
-class NodeRig:
+class NodeRig(GraphRig):
     """
     Starts the node, talks to it, and remembers what it said.
 
@@ -92,7 +88,7 @@ class NodeRig:
     DEPTH = 20_000  # so many messages of a topic may wait
 
     def __init__(self, log_path):
-        self.domain = domains.claim()
+        super().__init__()
         self.log_path = log_path
         self.process = None
         self.output = None  # where the node prints to; None: the log
@@ -103,11 +99,6 @@ class NodeRig:
             'ROS_LOG_DIR': str(log_path.parent),
             MARK: uuid.uuid4().hex,
         }
-        self.context = rclpy.Context()
-        rclpy.init(context=self.context, domain_id=self.domain)
-        self.node = rclpy.create_node('test', context=self.context)
-        self.executor = SingleThreadedExecutor(context=self.context)
-        self.executor.add_node(self.node)
         self._clients = {}
         self.commands, self.torques, self.states, self.reports = [], [], [], []
         self._keep(Float64MultiArray, 'commands', self.commands, self.in_torques)
@@ -132,10 +123,7 @@ class NodeRig:
                     with contextlib.suppress(ProcessLookupError):
                         os.kill(pid, signal.SIGKILL)
             self.process.wait()
-        self.executor.shutdown()
-        self.node.destroy_node()
-        rclpy.shutdown(context=self.context)
-        domains.release(self.domain)
+        super().close()
 
     def disconnect(self, *topics):
         """Leave topics without this publisher or subscriber."""
@@ -179,22 +167,6 @@ class NodeRig:
     def report(self):
         """The last diagnostics: all values in a dictionary, level and message of the torque."""
         return self.reports[-1] if self.reports else {}
-
-    # --- waiting ---------------------------------------------------------------------------
-
-    def until(self, condition, doing=None, patience=None):
-        """Spin, doing something again and again, until the condition holds; fail if it never."""
-        deadline = time.monotonic() + (self.patience if patience is None else patience)
-        while not condition():
-            if time.monotonic() > deadline:
-                pytest.fail(f'waited in vain: {self.report}; the log:\n{self.log}')
-            if doing is not None:
-                doing()
-            self.spin(PERIOD)
-
-    def spin(self, duration):
-        """Take in messages for a while [s]."""
-        spin_until(self.executor, time.monotonic() + duration)
 
     # --- talking ---------------------------------------------------------------------------
 
