@@ -6,6 +6,7 @@ import pickle
 import sys
 import threading
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -102,20 +103,14 @@ def test_expressions_of_every_public_chain(path):
         assert_expressions_equal_core(arm, ('inverse_dynamics', 'mass_matrix'))
 
 
-@pytest.mark.repeats(check=1)
+@pytest.mark.repeats(check=2, test=8)
 @pytest.mark.parametrize('block', range(20))
-def test_expressions_of_random_chains(block):
+@pytest.mark.parametrize('drawn', [random_arm, tree_arm])
+def test_expressions_of_random_chains_and_trees(drawn, block):
     for seed in range(10 * block, 10 * block + 10):
-        arm = random_arm(seed, rotors=seed % 2 == 1)
-        assert_expressions_equal_core(arm, (*RIGID_BODY, *DERIVATIVES))
-
-
-@pytest.mark.repeats(check=1)
-@pytest.mark.parametrize('block', range(20))
-def test_expressions_of_random_trees(block):
-    for seed in range(10 * block, 10 * block + 10):
-        arm = tree_arm(seed, rotors=seed % 2 == 1)
-        assert_expressions_equal_core(arm, KERNELS if seed % 10 == 0 else RIGID_BODY)
+        kernels = KERNELS if drawn is tree_arm and seed % 10 == 0 else RIGID_BODY
+        further = DERIVATIVES if drawn is random_arm else ()
+        assert_expressions_equal_core(drawn(seed, rotors=seed % 2 == 1), (*kernels, *further))
 
 
 @pytest.mark.slow
@@ -164,11 +159,19 @@ def test_c_functions_of_public_arm(name):
     compared(compile_model(arm, kernels=QUICK), arm, kernels=QUICK)
 
 
+FURTHER_ARMS = {
+    **{name: partial(public_arm, name) for name in PUBLIC_ARMS},
+    'chain with a slide': partial(random_arm, 21, rotors=True),
+    'tree': partial(tree_arm, 2, rotors=True),
+    **{f'chain {k}': partial(random_arm, k, rotors=k % 2 == 1) for k in range(100, 120)},
+}
+
+
 @pytest.mark.slow
 @needs_compiler
-@pytest.mark.parametrize('name', PUBLIC_ARMS)
-def test_every_c_function_of_public_arm(name):
-    arm = public_arm(name)
+@pytest.mark.parametrize('name', FURTHER_ARMS)
+def test_every_c_function_of_further_arms(name):
+    arm = FURTHER_ARMS[name]()
     compared(compile_model(arm), arm)
 
 
@@ -184,38 +187,12 @@ def test_c_functions_of_a_tree_with_a_payload_on_any_tip():
         compared(compiled.with_model(loaded), loaded, kernels=QUICK)
 
 
-@pytest.mark.slow
-@needs_compiler
-def test_every_c_function_of_a_random_chain():
-    arm = random_arm(21, rotors=True)
-    assert arm.dh.prismatic.tolist() == [False, True, False, False]
-    compared(compile_model(arm, kernels=KERNELS), arm)
-
-
-@pytest.mark.slow
-@needs_compiler
-def test_every_c_function_of_a_random_tree():
-    arm = tree_arm(2, rotors=True)
-    compared(compile_model(arm, kernels=KERNELS), arm)
-
-
-@pytest.mark.slow
-@needs_compiler
-@pytest.mark.parametrize('seed', range(100, 120))
-def test_c_functions_of_more_random_chains(seed):
-    arm = random_arm(seed, rotors=seed % 2 == 1)
-    compared(compile_model(arm), arm)
-
-
 @pytest.mark.parametrize('seed', range(40))
-def test_expressions_of_identified_friction(seed):
+def test_expressions_of_identified_friction_and_of_coupled_drives(seed):
     assert_expressions_equal_core(identified_arm(seed), FRICTION_KERNELS)
-
-
-@pytest.mark.parametrize('seed', range(4))
-def test_expressions_of_coupled_drives(seed):
-    rigid_body = ('inverse_dynamics', 'mass_matrix', 'forward_dynamics', 'linearization')
-    assert_expressions_equal_core(coupled_arm(seed), (*rigid_body, *FRICTION_KERNELS))
+    if seed < 4:
+        rigid_body = ('inverse_dynamics', 'mass_matrix', 'forward_dynamics', 'linearization')
+        assert_expressions_equal_core(coupled_arm(seed), (*rigid_body, *FRICTION_KERNELS))
 
 
 @needs_compiler

@@ -100,18 +100,6 @@ def test_a_factor_is_recognised_on_each_joint_and_on_all(arm, recording, telling
         assert 'effort_scaled' in codes(found)
 
 
-def test_a_wrong_sign_is_recognised_on_each_joint_and_on_all(arm, recording, telling):
-    for joints in ([telling[1]], range(6)):
-        found = examine_effort(arm.urdf, [spoilt(recording, joints, lambda j, effort: -effort)])
-        assert [j for j in telling if found.joints[j].is_inverted] == [
-            j for j in telling if j in joints
-        ]
-        assert 'effort_inverted' in codes(found)
-        np.testing.assert_array_equal(
-            np.sign(found.effort_scale[telling]), [-1 if j in joints else 1 for j in telling]
-        )
-
-
 def test_missing_gravity_is_recognised_on_each_joint_and_on_all(arm, recording, telling):
     gravity = gravity_torque(arm.bodies, recording.position)
     for joints in ([telling[0]], [telling[1]], range(6)):
@@ -121,7 +109,8 @@ def test_missing_gravity_is_recognised_on_each_joint_and_on_all(arm, recording, 
         removed = {j for j, each in enumerate(found.joints) if each.gravity == 'removed'}
         assert removed >= set(telling) & set(joints)
         assert removed <= set(joints)
-        assert 'gravity_removed' in codes(found)
+        said = [each for each in found.findings if each.code == 'gravity_removed']
+        assert said and all('--effort-without-gravity' in str(each) for each in said)
 
 
 @pytest.mark.longer
@@ -139,18 +128,6 @@ def test_gravity_that_a_driver_took_is_missed_and_added_again(arm, recording, te
     np.testing.assert_allclose(
         again.model.inertial_parameters, full.model.inertial_parameters, rtol=1e-6, atol=1e-8
     )
-
-
-def test_missing_gravity_names_what_adds_it(arm, recording, telling):
-    torque = replace(
-        recording, effort=recording.effort - gravity_torque(arm.bodies, recording.position)
-    )
-    found = examine_effort(arm.urdf, torque)
-    removed = [each for each in found.findings if each.code == 'gravity_removed']
-    assert removed
-    assert all('--effort-without-gravity' in str(each) for each in removed)
-    restored = examine_effort(arm.urdf, with_driver_gravity(torque, arm.bodies))
-    assert 'gravity_removed' not in codes(restored)
 
 
 def test_friction_that_is_removed_is_said_to_be(arm):

@@ -14,7 +14,7 @@ from urdf_parts import joint, link, robot
 from robodyn_ros import Payload, RobotModel, gravity_torque, inverse_dynamics
 from robodyn_ros.commands.effort import _words_of_payload
 from robodyn_ros.errors import InvalidArgument, NoSuchName
-from robodyn_ros.identification import Recording, identify, identify_payload
+from robodyn_ros.identification import Recording, identify_payload
 from robodyn_ros.identification.payload_estimate import _poses_to_add
 
 LOAD = Payload(1.8, (0.02, -0.03, 0.09), np.diag([0.012, 0.011, 0.006]))
@@ -91,19 +91,6 @@ def test_with_friction_and_noise_it_lies_within_its_deviations(arm):
         )
     )
     assert np.linalg.norm(given - expected) < 0.05 * np.linalg.norm(expected - empty)
-
-
-@pytest.mark.slow
-def test_an_identified_arm_finds_it_in_amperes(arm):
-    def amperes(recording: Recording) -> Recording:
-        return replace(recording, effort=recording.effort / 12.0)
-
-    trained = [amperes(arm.recording(seed, 20.0, rate=100.0)) for seed in (1, 2)]
-    loaded = amperes(carrying(arm, LOAD).recording(5, 15.0, rate=100.0))
-    found = identify_payload(identify(arm.urdf, trained, effort_scale=12.0), loaded)
-    assert found.payload.mass == pytest.approx(1.8, rel=0.04)
-    again = identify_payload(arm.urdf, loaded, unloaded=trained, effort_scale=12.0)
-    assert again.payload.mass == pytest.approx(found.payload.mass, rel=1e-6)
 
 
 def test_four_standing_poses_give_mass_and_centre(arm):
