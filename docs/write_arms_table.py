@@ -13,7 +13,7 @@ benchmarks/identify_recordings.py.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,11 @@ from written_files import ROOT, exit_with, write_or_check
 DOCS = ROOT / 'docs'
 DRIVER = 'beside_your_driver.md'
 # Facts that stand once, above the sections.
-SAID_ABOVE = (('Gravity', 'robot; position servo (inferred)'), ('Commanded effort', 'none'))
+SAID_ABOVE = (
+    ('Gravity', 'robot; position servo (inferred)'),
+    ('Commanded effort', 'none'),
+    ('Commanded effort', 'N m'),
+)
 # What each way in is called, and where it is explained.
 WAYS = {
     'node': ('the node', f'{DRIVER}#a-forward-controller'),
@@ -92,35 +96,13 @@ def anchor(title: str) -> str:
     return re.sub(r'[^\w -]', '', title.lower()).replace(' ', '-')
 
 
-def best_run(runs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    """Return the first run that was simulated, or None."""
-    return next((run for run in runs if 'tracking' in run), None)
-
-
-def tracking_words(arm: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> str:
-    """Return the overview's words about tracking."""
-    if arm['way_in']['kind'] == 'none':
-        return '–'
-    run = best_run(runs)
-    if run is None:
-        return 'not run'
-    without, with_model = (run['tracking'][key]['rms'] for key in ('without', 'with'))
-    return f'{short(without)} → {short(with_model)}'
-
-
-def short(figure: float) -> str:
-    """Return a figure with two digits, without an exponent."""
-    return f'{float(f"{figure:.2g}"):g}'
-
-
-def overview(arms: Iterable[Mapping[str, Any]], runs: Mapping[str, Any]) -> list[str]:
+def overview(arms: Iterable[Mapping[str, Any]]) -> list[str]:
     """Return the table, a row an arm."""
     lines = [
         '<div class="stacked">',
         '',
-        '| arm | interface | gravity by | friction by | reported effort | gravity in it | way in '
-        '| tracking [mrad] |',
-        '|---|---|---|---|---|---|---|---|',
+        '| arm | interface | gravity, friction by | reported effort | gravity in it | way in |',
+        '|---|---|---|---|---|---|',
     ]
     for arm in arms:
         effort, way = arm['reported_effort'], arm['way_in']
@@ -132,12 +114,10 @@ def overview(arms: Iterable[Mapping[str, Any]], runs: Mapping[str, Any]) -> list
         cells = [
             f'[{cell(arm["arm"])}](#{anchor(arm["arm"])})',
             arm['commands']['kind'],
-            arm['gravity']['who'],
-            arm['friction']['who'],
+            ', '.join(dict.fromkeys((arm['gravity']['who'], arm['friction']['who']))),
             effort['unit'],
             effort['gravity'],
             words,
-            tracking_words(arm, runs.get(arm['id'], [])),
         ]
         lines.append(f'| {" | ".join(cells)} |')
     return [*lines, '', '</div>', '']
@@ -328,7 +308,7 @@ if __name__ == '__main__':
     facts_of_arms, runs = stored('arms.yaml'), stored('arms_runs.yaml')['runs']
     arms, sources = facts_of_arms['arms'], Sources(facts_of_arms['repositories'])
     of_arms = {
-        'overview': '\n'.join(overview(arms, runs)),
+        'overview': '\n'.join(overview(arms)),
         'arms': sections(arms, sources),
         'runs': simulated(arms, runs),
     }

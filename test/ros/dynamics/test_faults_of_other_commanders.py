@@ -31,7 +31,7 @@ def rival(rig):
 
 @fault(
     'another node commands before activation',
-    'Activation is refused with its name, until it ends.',
+    'Activation is refused with its name.',
 )
 def test_node_is_not_activated_while_somebody_else_commands(rig):
     command = rival(rig)
@@ -53,7 +53,7 @@ def test_node_is_not_activated_while_somebody_else_commands(rig):
 
 @fault(
     'another node begins to command',
-    'ERROR, by name, while it does; WARN while it could. The node continues.',
+    'ERROR with its name; WARN while it could. The node continues.',
 )
 def test_command_of_another_is_an_error_while_it_comes(rig):
     rig.launch()
@@ -77,7 +77,7 @@ def test_command_of_another_is_an_error_while_it_comes(rig):
 
 @fault(
     'another node commands while the node is disabled',
-    'It is not enabled, with its name, until it ends.',
+    'Enabling is refused with its name.',
 )
 def test_node_is_not_enabled_while_somebody_else_commands(rig):
     rig.launch()
@@ -103,8 +103,8 @@ def test_node_is_not_enabled_while_somebody_else_commands(rig):
 
 @fault(
     'two dynamics nodes on one topic',
-    'The second one is refused activation; where it discovers the first one only later, it leaves '
-    'the arm to it, without a stop command. It activates itself when the first one has ended.',
+    'The second one is refused activation, or deactivated without a stop command; it '
+    'activates itself when the first one has ended.',
 )
 def test_second_node_takes_over_when_the_first_one_has_ended(rig):
     rig.launch()

@@ -58,7 +58,7 @@ def secured(keystore, enclave):
     [
         case(
             'security enforced, and no keystore',
-            'The node ends with code 1 and the reason, before it says or commands anything.',
+            'The node ends with code 1 and the reason, before it publishes anything.',
             '',
             'does not exist',
         ),
@@ -82,8 +82,7 @@ def test_node_that_cannot_be_secured_commands_nothing(rig, tmp_path, made, word)
 
 @fault(
     'a stranger on a secured bus',
-    'With the keys of the policies in sros2/ its commands and joint states reach '
-    'no node, and it receives none.',
+    'With the policies in sros2/ its messages reach no node, and it receives none.',
 )
 def test_stranger_is_neither_heard_nor_told(rig, tmp_path, panda_urdf):
     if not shutil.which('ros2'):

@@ -97,7 +97,7 @@ def first_after(rig, moment):
     [
         case(
             'SIGKILL in motion',
-            'The watchdog brakes, sends the stop command within the limits, and ends.',
+            'The watchdog brakes, sends the stop command, and ends.',
             signal.SIGKILL,
             'hold_gravity',
         ),
@@ -117,7 +117,7 @@ def test_node_that_ends_leaves_the_stop_command(rig, gravity, number, on_stop):
     assert ends_with(rig, gravity if on_stop == 'hold_gravity' else np.zeros(7))
 
 
-@fault('SIGKILL with on_stop silent', 'Nothing is added: the driver keeps the last command.')
+@fault('SIGKILL with on_stop silent', 'The driver keeps the last command.')
 def test_killed_node_with_silent_stop_leaves_nothing(rig, gravity):
     carry(rig, on_stop='silent')
     watchdog = watchdog_of(rig)
@@ -174,8 +174,8 @@ def test_killed_node_is_replaced_at_once(rig, gravity):
 
 @fault(
     'SIGSTOP for seconds in motion',
-    'The watchdog brakes and compensates gravity; on waking the node may send one old command, '
-    'then continues from its last one, at the pace of the rate limit.',
+    'The watchdog brakes and compensates gravity; on waking the node may send one old '
+    "command, then continues from the watchdog's, within the rate limit.",
 )
 def test_stopped_node_is_stood_in_for_until_it_wakes(rig, gravity):
     carry(rig)
@@ -201,7 +201,7 @@ def test_stopped_node_is_stood_in_for_until_it_wakes(rig, gravity):
     rig.until_commanded()
 
 
-@fault('stopped twice, then killed', 'Each time the watchdog takes over, the last time for good.')
+@fault('stopped twice, then killed', 'The watchdog takes over each time.')
 def test_node_is_taken_over_again_and_again(rig, gravity):
     carry(rig)
     watchdog = watchdog_of(rig)
@@ -217,7 +217,7 @@ def test_node_is_taken_over_again_and_again(rig, gravity):
     assert ends_with(rig, gravity)
 
 
-@fault('SIGINT while stopped', 'It waits until the node wakes; then the stop command, code 0.')
+@fault('SIGINT while stopped', 'On waking the stop command, code 0.')
 def test_stopped_node_that_is_told_to_stop_does_when_it_wakes(rig, gravity):
     carry(rig, on_stop='zero')
     rig.pause()
@@ -231,7 +231,7 @@ def test_stopped_node_that_is_told_to_stop_does_when_it_wakes(rig, gravity):
 
 @fault(
     'a callback that takes a second',
-    'The watchdog takes over; the node continues afterwards, and reports for how long it hung.',
+    'The watchdog takes over; then the node continues, and reports how long it hung.',
 )
 def test_callback_that_hangs_is_stood_in_for(rig, gravity):
     rig.begin_anew()
@@ -272,7 +272,7 @@ def test_callback_that_hangs_is_stood_in_for(rig, gravity):
     [
         case(
             'SIGINT under the watchdog',
-            'It says nothing, and ends with the node.',
+            'It publishes nothing, and ends with the node.',
             signal.SIGINT,
         ),
         case('SIGTERM under the watchdog', 'The same.', signal.SIGTERM),
@@ -325,7 +325,7 @@ def test_node_tells_of_a_watchdog_that_is_stopped(rig):
 
 @fault(
     'SIGKILL in motion, the watchdog starved',
-    'It takes over late, brakes without a step whenever it runs, and sends the stop command.',
+    'It takes over late, brakes without a step, and sends the stop command.',
 )
 def test_starved_watchdog_stands_in_for_a_killed_node(rig, gravity):
     carry(rig)
@@ -354,9 +354,7 @@ def test_starved_watchdog_stands_in_for_a_killed_node(rig, gravity):
     [
         case(
             'node stopped, and its watchdog while that commands',
-            'The node asks for the commands, kills the watchdog after a second, and continues '
-            'from '
-            'its last command.',
+            'The node kills the watchdog after a second, and continues from its last command.',
             signal.SIGSTOP,
         ),
         case('node stopped, and its watchdog killed', 'The node continues.', signal.SIGKILL),
@@ -392,7 +390,7 @@ def test_node_goes_on_where_its_watchdog_does_not_return_the_commands(rig, gravi
 
 @fault(
     'output that is not read for seconds, as in a terminal on hold',
-    'The node blocks when it prints; the watchdog brakes and compensates gravity meanwhile.',
+    'The watchdog brakes and compensates gravity meanwhile.',
 )
 def test_node_whose_output_is_blocked_is_stood_in_for(rig, gravity):
     listen_to_commands_only(rig)
