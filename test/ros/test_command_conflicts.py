@@ -90,28 +90,18 @@ def test_others_are_named_and_watchdogs_and_the_node_itself_are_not(scene):
     assert watchdog.topic_name == twin.topic_name == TOPIC
 
 
-def test_whoever_commands_before_activation_is_named_for_as_long_as_asked(scene):
+@pytest.mark.parametrize('name', ['heard_before_activation', 'heard_recently'])
+def test_whoever_commands_is_named_for_as_long_as_asked(scene, name):
     others = CommandConflictMonitor(scene.node, TOPIC)
-    assert others.heard_before_activation(0.05) == ''
+    heard = getattr(others, name)
+    assert heard(0.05) == ''
     other = scene.publisher_of(scene.join('other'))
     scene.connected(other)
     other.publish(command())
     scene.settle()
-    assert others.heard_before_activation(PATIENCE) == f'/other commands on {TOPIC}'
+    assert heard(PATIENCE) == f'/other commands on {TOPIC}'
     time.sleep(0.1)
-    assert others.heard_before_activation(0.05) == ''
-
-
-def test_whoever_commanded_of_late_is_named_without_waiting(scene):
-    others = CommandConflictMonitor(scene.node, TOPIC)
-    other = scene.publisher_of(scene.join('other'))
-    scene.connected(other)
-    assert others.heard_recently(PATIENCE) == ''
-    other.publish(command())
-    scene.settle()
-    assert others.heard_recently(PATIENCE) == f'/other commands on {TOPIC}'
-    time.sleep(0.1)
-    assert others.heard_recently(0.05) == ''
+    assert heard(0.05) == ''
 
 
 def test_node_listens_while_it_commands_only_where_somebody_else_is(scene, monkeypatch):

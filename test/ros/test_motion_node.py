@@ -271,13 +271,29 @@ def test_a_motion_is_made_slowly_then_fast_and_recorded_with_the_robots_digest(r
 
 
 @pytest.mark.longer
-def test_the_bag_holds_the_description_and_may_be_mcap(rig):
-    arm = rig(storage='mcap')
+@pytest.mark.parametrize(
+    'reliability, storage',
+    [(ReliabilityPolicy.RELIABLE, 'mcap'), (ReliabilityPolicy.BEST_EFFORT, 'sqlite3')],
+)
+def test_the_bag_holds_the_description_and_each_state_once_as_reliably_as_it_is_offered(
+    rig, reliability, storage
+):
+    arm = rig(reliability=reliability, storage=storage)
+    publish = arm.states.publish
+    arm.states.publish = lambda state: (publish(state), publish(state))
+    arm.until_moving()
+    (listener,) = arm.node.get_subscriptions_info_by_topic('/joint_states')
+    assert listener.qos_profile.reliability == reliability
     assert arm.ended() == ''
-    found = dict(arm.bag())
+    bag = arm.bag()
+    found = dict(bag)
     assert found['/robot_description'].data == two_link_urdf()
     assert list(found['/joint_states'].name) == ['joint1', 'joint2']
-    assert list((arm.folder / 'bag').glob('*.mcap'))
+    assert bool(list((arm.folder / 'bag').glob('*.mcap'))) == (storage == 'mcap')
+    stamps = [message.header.stamp for topic, message in bag if topic == '/joint_states']
+    times = [stamp.sec * 10**9 + stamp.nanosec for stamp in stamps]
+    assert len(times) > DURATION / PERIOD / 2
+    assert len(set(times)) == len(times)
 
 
 def test_from_elsewhere_it_begins_only_where_the_approach_is_asked_for(rig):
@@ -286,24 +302,16 @@ def test_from_elsewhere_it_begins_only_where_the_approach_is_asked_for(rig):
 
 
 @pytest.mark.longer
-def test_a_node_that_is_not_yet_active_is_asked_again(rig):
+@pytest.mark.parametrize('reason', ['', 'speed on the way: 8.48; allowed 2.16'])
+def test_a_refused_trajectory_is_sent_again_with_more_time_where_there_is_a_reason(rig, reason):
     arm = rig()
-    arm.refusals = 2
+    arm.refusals, arm.reason = 2, reason  # without one: the node is not yet active
     assert arm.ended() == ''
-    assert not arm.refusals
-
-
-@pytest.mark.longer
-def test_a_refused_trajectory_is_sent_again_with_more_time_to_its_start(rig):
-    arm = rig()
-    arm.refusals, arm.reason = 2, 'speed on the way: 8.48; allowed 2.16'
-    assert arm.ended() == ''
-    leads = [
-        message.points[0].time_from_start.sec + 1e-9 * message.points[0].time_from_start.nanosec
-        for message in arm.sent
-    ]
-    assert leads == pytest.approx([LEAD_TIME, 2 * LEAD_TIME, 4 * LEAD_TIME])
-    assert arm.recording().duration > DURATION
+    assert not arm.refusals and arm.recording().duration > DURATION
+    times = [message.points[0].time_from_start for message in arm.sent]
+    if reason:
+        leads = [time.sec + 1e-9 * time.nanosec for time in times]
+        assert leads == pytest.approx([LEAD_TIME, 2 * LEAD_TIME, 4 * LEAD_TIME])
 
 
 def test_a_trajectory_refused_again_and_again_ends_with_the_nodes_reason(rig):
@@ -330,30 +338,6 @@ def test_what_the_node_refused_of_others_is_nothing_to_this_motion(rig):
     for _ in range(10):
         arm.refuse(Time(sec=7))
     assert arm.ended() == '' and len(arm.sent) == 1
-
-
-@pytest.mark.longer
-@pytest.mark.parametrize(
-    'reliability', [ReliabilityPolicy.RELIABLE, ReliabilityPolicy.BEST_EFFORT]
-)
-def test_joint_states_are_taken_as_reliably_as_they_are_offered(rig, reliability):
-    arm = rig(reliability=reliability)
-    arm.until_moving()
-    (listener,) = arm.node.get_subscriptions_info_by_topic('/joint_states')
-    assert listener.qos_profile.reliability == reliability
-    assert arm.ended() == ''
-
-
-@pytest.mark.longer
-def test_a_state_that_is_sent_again_is_recorded_once(rig):
-    arm = rig()
-    publish = arm.states.publish
-    arm.states.publish = lambda state: (publish(state), publish(state))
-    assert arm.ended() == ''
-    stamps = [message.header.stamp for topic, message in arm.bag() if topic == '/joint_states']
-    times = [stamp.sec * 10**9 + stamp.nanosec for stamp in stamps]
-    assert len(times) > DURATION / PERIOD / 2
-    assert len(set(times)) == len(times)
 
 
 @pytest.mark.longer

@@ -19,6 +19,7 @@ from robodyn_ros.ros.command_line import (  # noqa: E402
     lost_numbers,
 )
 from robodyn_ros.ros.dynamics import dynamics_node  # noqa: E402
+from robodyn_ros.ros.feedforward import feedforward_node  # noqa: E402
 
 pytestmark = pytest.mark.ros
 
@@ -32,6 +33,7 @@ def test_help_says_what_it_is_and_names_every_parameter(capsys):
         (dynamics_node, PARAMETERS, '-h', 'joint states into torques'),
         (dynamics_node, PARAMETERS, '--help', '--ros-args -p urdf_file:='),
         (simulator_node, simulator_node.PARAMETERS, '--help', 'MuJoCo'),
+        (feedforward_node, feedforward_node.PARAMETERS, '--help', 'effort'),
     ):
         assert node.main([flag]) == 0
         text = capsys.readouterr().out
@@ -75,14 +77,6 @@ def test_parameter_file_that_is_not_regular_is_refused_unopened(tmp_path, capsys
         make(path)
         assert code('--ros-args', '--params-file', str(path)) == WRONG_USE
         assert f"parameter file '{path}' is not a regular file" in capsys.readouterr().err
-
-
-def test_parameter_file_of_any_depth_does_not_end_the_node(tmp_path):
-    path = tmp_path / 'a.yaml'
-    keys = ''.join(f'{" " * i}n{i}:\n' for i in range(900))
-    path.write_text(f'{keys}{" " * 900}ros__parameters: {{x: 1}}\n')
-    words = ['--ros-args', '--params-file', str(path)]
-    assert lost_numbers(words, PARAMETERS) == ignored_files(words, '/dynamics_node') == []
 
 
 def test_what_ros_understands_runs(capsys):
@@ -150,31 +144,27 @@ def test_number_that_ros_would_ignore_is_refused(tmp_path, kept):
         assert ((given, is_list) == (wanted, last.startswith('['))) == (not is_lost), words
 
 
-def test_number_that_a_later_file_would_lose_is_refused(tmp_path):
-    words = [
-        '--ros-args',
+def test_files_that_lose_a_number_are_told_from_those_that_do_not(tmp_path):
+    def lost(*words):
+        return lost_numbers(['--ros-args', *words], PARAMETERS)
+
+    (problem,) = lost(
         *write(tmp_path / 'a.yaml', 'effort_limit_scale: 1'),
         *write(tmp_path / 'b.yaml', 'effort_limit_scale: 0.1'),
-    ]
-    (problem,) = lost_numbers(words, PARAMETERS)
+    )
     assert 'effort_limit_scale is given as 1, then as 0.1' in problem
-
-
-def test_numbers_for_different_nodes_and_other_parameters_are_no_matter(tmp_path):
-    words = [
-        '--ros-args',
-        *write(tmp_path / 'a.yaml', 'kp: 1', node='other_node'),
-        *write(tmp_path / 'b.yaml', 'rate: 1'),
-        *('-p', 'rate:=0.5', '-p', 'kp:=0.5', '--', '-p', 'kp:=1'),
-    ]
-    assert lost_numbers(words, PARAMETERS) == []
-
-
-def test_odd_files_are_left_to_ros(tmp_path):
-    words = ['--ros-args', '--params-file', str(tmp_path / 'a.yaml')]
-    for content in ('', '[', 'a: b', '/**: 5', '/**: {ros__parameters: 5}', '\x00'):
+    # For different nodes, or of other parameters.
+    others = write(tmp_path / 'a.yaml', 'kp: 1', node='other_node')
+    others += write(tmp_path / 'b.yaml', 'rate: 1')
+    others += ['-p', 'rate:=0.5', '-p', 'kp:=0.5', '--', '-p', 'kp:=1']
+    assert lost(*others) == []
+    keys = ''.join(f'{" " * i}n{i}:\n' for i in range(900))
+    deep = f'{keys}{" " * 900}ros__parameters: {{x: 1}}\n'
+    for content in ('', '[', 'a: b', '/**: 5', '/**: {ros__parameters: 5}', '\x00', deep):
         (tmp_path / 'a.yaml').write_text(content)
-        assert lost_numbers(words, PARAMETERS) == [], content
+        words = ['--params-file', str(tmp_path / 'a.yaml')]
+        assert lost(*words) == [], content[:99]
+    assert ignored_files(['--ros-args', *words], '/dynamics_node') == []
 
 
 KEYS = (

@@ -124,10 +124,6 @@ class NodeInProcess(NodeRig):
                 self._own_executor.spin_once(timeout_sec=TURN)
             self.executor.spin_once(timeout_sec=TURN)
 
-    def end_services(self):
-        """Let their process count as ended."""
-        self.services._process.kill()
-
     @property
     def is_watched(self):
         """Whether the watchdog knows that the node commands, and its present timeout."""

@@ -297,22 +297,6 @@ def test_few_open_files_are_enough(own, gravity):
 # --- signals -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    'number',
-    [
-        case('SIGQUIT, as from Ctrl-\\', 'Stop command; exit code 0.', signal.SIGQUIT),
-        case('SIGHUP, as from a terminal that closes', 'The same.', signal.SIGHUP),
-    ],
-)
-def test_signal_ends_with_the_stop_command(own, number):
-    own.launch(on_stop='zero')
-    own.bring_up(POSITION)
-    assert own.end(number) == 0
-    own.spin(0.2)
-    assert np.array(own.commands[-1].data) == pytest.approx(np.zeros(7), abs=1e-6)
-    assert 'stop requested' in own.log
-
-
 @fault(
     'eighty signals at once, of all kinds that stop a process', 'One stop command; exit code 0.'
 )

@@ -60,6 +60,7 @@ def ends_with(rig, wanted):
             'zero',
         ),
         case('SIGHUP in motion, as from a closed terminal', 'The same.', [signal.SIGHUP], 'zero'),
+        case('SIGQUIT in motion, as from Ctrl-\\', 'The same.', [signal.SIGQUIT], 'zero'),
         case(
             'SIGINT and SIGTERM one after the other',
             'The second one changes nothing.',

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """FollowJointTrajectory over DDS, between rclpy's client and a controller like the real one."""
 
-import random
-import time
-
 import numpy as np
 import pytest
 
@@ -12,7 +9,6 @@ pytest.importorskip('control_msgs', reason='needs control_msgs')
 
 from action_rig import ABORTED, CANCELED, HAS_INDEX, SUCCEEDED, ActionRig
 from control_msgs.action import FollowJointTrajectory
-from fair_spinning import STEP
 from feedforward_rig import MODEL, POSITION, trajectory
 
 import robodyn_ros as rd
@@ -111,47 +107,3 @@ def test_controller_that_goes_away_aborts_its_goals(rig):
     assert answer.status == ABORTED
     assert 'went away' in answer.result.error_string
     assert not rig.ask().accepted
-
-
-def test_idle_goal_does_not_keep_the_node_busy(rig):
-    rig.ask()
-    turns, end = 0, time.monotonic() + 1.0
-    while time.monotonic() < end:
-        rig.executor.spin_once(timeout_sec=0.2)
-        turns += 1
-    assert turns < 200
-
-
-@pytest.mark.slow
-def test_random_goals_cancels_and_preemptions_over_dds_without_one_lost_or_doubled(rig):
-    chance = random.Random(5)
-    sent, ends, rejected = 0, {}, 0
-    waiting = []
-    for number in range(1000):
-        rig.tell_state()  # else it is old before the end
-        what = chance.random()
-        if what < 0.6 or not waiting:
-            rig.controller.accepts = chance.random() > 0.1
-            handle = rig.ask()
-            sent += 1
-            if handle.accepted:
-                waiting.append((number, handle, handle.get_result_async()))
-            else:
-                rejected += 1
-        elif what < 0.8:
-            waiting[-1][1].cancel_goal_async()
-        elif rig.controller.active is not None:
-            rig.controller.finish(chance.choice([SUCCEEDED, ABORTED]), 0, str(number))
-        for _ in range(chance.randrange(5)):
-            rig.executor.spin_once(timeout_sec=STEP)
-    if rig.controller.active is not None:
-        rig.controller.finish(SUCCEEDED)
-    for number, _, result in waiting:
-        answer = rig.answer(result)
-        assert number not in ends
-        ends[number] = answer.status
-    holds = [goal for goal in rig.controller.goals if not goal.goal_tolerance]
-    assert len(rig.controller.goals) - len(holds) == sent
-    assert len(ends) == sent - rejected
-    assert {SUCCEEDED, ABORTED, CANCELED} == set(ends.values())
-    assert rig.node._front.relay.count == 0

@@ -122,21 +122,17 @@ def test_four_poses_tell_mass_and_centre():
     assert ((to_add >= low) & (to_add <= high)).all()
 
 
-def test_the_same_pose_again_is_no_second_measurement():
+def test_a_pose_counts_once_until_it_is_forgotten_or_the_robot_is_another():
     asked = Asked()
-    for _ in range(3):
-        asked.stand(POSES[0])
-        answer = asked.ask(method='poses')
-    assert answer.pose_count == 1
 
-
-def test_poses_are_forgotten_on_request():
-    asked = Asked()
-    for pose in POSES[:2]:
+    def poses_after(pose, **fields):
         asked.stand(pose)
-        asked.ask(method='poses')
-    asked.stand(POSES[2])
-    assert asked.ask(method='poses', forget_poses=True).pose_count == 1
+        return asked.ask(method='poses', **fields).pose_count
+
+    assert [poses_after(pose) for pose in (POSES[0], POSES[0], POSES[1])] == [1, 1, 2]
+    assert poses_after(POSES[2], forget_poses=True) == 1
+    asked.robot = replace(asked.robot, configured=1.0)
+    assert poses_after(POSES[1]) == 1
 
 
 def test_payload_of_another_link_counts_and_that_of_the_tip_is_replaced():
@@ -151,21 +147,19 @@ def test_payload_of_another_link_counts_and_that_of_the_tip_is_replaced():
     assert asked.ask().payload.mass == pytest.approx(1.8, rel=0.01)
 
 
-def test_an_uncertain_estimate_is_told_but_not_applied():
+def test_what_is_uncertain_or_nothing_is_told_but_not_applied():
     asked = Asked(coulomb=5.0)
     asked.stand(POSES[0])
-    answer = asked.ask(method='poses', apply=True)
-    assert not answer.success and not answer.applied and not asked.applied
-    assert 'estimated payload' in answer.message and 'set_payload' in answer.message
-    assert answer.findings and answer.payload.mass > 0.0
-
-
-def test_an_empty_hand_is_not_applied():
-    asked = Asked(held=Payload(0.0))
-    asked.move()
-    answer = asked.ask(apply=True)
-    assert not answer.success and not asked.applied
-    assert 'not distinguishable from zero' in answer.message
+    uncertain = asked.ask(method='poses', apply=True)
+    assert 'estimated payload' in uncertain.message and 'set_payload' in uncertain.message
+    assert uncertain.findings and uncertain.payload.mass > 0.0
+    empty = Asked(held=Payload(0.0))
+    empty.move()
+    nothing = empty.ask(apply=True)
+    assert 'not distinguishable from zero' in nothing.message
+    for answer in (uncertain, nothing):
+        assert not answer.success and not answer.applied
+    assert not asked.applied and not empty.applied
 
 
 def test_what_the_control_cycle_refuses_is_refused():
@@ -193,54 +187,22 @@ def test_nothing_measured_and_something_old_are_refused():
     assert 'age of the latest measured effort' in asked.ask().message
 
 
-def test_a_moving_arm_is_no_pose_and_a_short_stand_neither():
-    asked = Asked()
-    asked.move()
-    answer = asked.ask(method='poses')
-    assert not answer.success and 'stands still' in answer.message and "joint 'j" in answer.message
-    asked = Asked()
-    asked.stand(POSES[0], duration=0.5)
-    answer = asked.ask(method='poses')
-    assert not answer.success and '1.5 s with efforts' in answer.message
-    assert not asked.measured.poses
-
-
-def test_too_little_to_estimate_from_is_refused():
-    asked = Asked()
-    asked.stand(POSES[0], duration=0.2)
-    answer = asked.ask()
-    assert not answer.success and '1 s at least' in answer.message
-
-
-@pytest.mark.parametrize(
-    'fields, why',
-    [
-        ({'method': 'guess'}, "request method: 'guess'; allowed: motion, poses"),
-        ({'duration': -1.0}, 'request duration: -1.0'),
-        ({'duration': 3600.0}, 'request duration: 3600.0'),
-        ({'duration': float('nan')}, 'request duration: nan'),
-    ],
-)
-def test_bad_requests_are_refused_by_name(fields, why):
-    asked = Asked()
-    asked.move()
-    answer = asked.ask(**fields)
-    assert not answer.success and why in answer.message
-
-
-def test_no_robot_is_told():
-    response = EstimatePayload.Response()
-    answer = estimate_payload(None, EstimatePayload.Request(), response, None, None)
-    assert not answer.success and 'not configured' in answer.message
-
-
-def test_poses_of_the_robot_before_are_forgotten():
-    asked = Asked()
-    asked.stand(POSES[0])
-    asked.ask(method='poses')
-    asked.robot = replace(asked.robot, configured=1.0)
-    asked.stand(POSES[1])
-    assert asked.ask(method='poses').pose_count == 1
+def test_what_cannot_be_estimated_from_is_refused_by_name():
+    moving, standing = Asked(), Asked()
+    moving.move()
+    standing.stand(POSES[0], duration=0.5)
+    shortly = Asked()
+    shortly.stand(POSES[0], duration=0.2)
+    for asked, fields, why in (
+        (moving, {'method': 'poses'}, 'stands still'),
+        (standing, {'method': 'poses'}, '1.5 s with efforts'),
+        (shortly, {}, '1 s at least'),
+        (moving, {'method': 'guess'}, "request method: 'guess'; allowed: motion, poses"),
+        *((moving, {'duration': t}, f'request duration: {t}') for t in (-1.0, 3600.0, np.nan)),
+    ):
+        answer = asked.ask(**fields)
+        assert not answer.success and why in answer.message
+        assert not asked.measured.poses
 
 
 # --- the motion that is looked back at ---------------------------------------------------------
@@ -257,20 +219,6 @@ def written(times, received=100.0, effort=1.0):
         cycles.received(state, received + 0.01 * k)
         cycles.write()
     return cycles
-
-
-def test_the_last_seconds_are_those_that_were_written():
-    motion = last_motion(written(np.arange(100, 600) / 100), 2.005)
-    np.testing.assert_allclose(motion.time, np.arange(399, 600) / 100)
-    assert motion.received == pytest.approx(104.99)
-    joints = np.arange(3.0)
-    np.testing.assert_allclose(motion.position, joints + motion.time[:, None])
-    np.testing.assert_allclose(motion.velocity, joints + 10.0 * motion.time[:, None])
-    np.testing.assert_allclose(motion.effort, joints - motion.time[:, None])
-
-
-def test_states_without_efforts_are_no_motion():
-    assert last_motion(written([1.0, 1.1], effort=None), 5.0) is None
 
 
 def test_a_clock_that_is_set_back_leaves_only_what_came_after_it():

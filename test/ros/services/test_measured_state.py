@@ -45,32 +45,20 @@ def ask(arm, name, age=None, longest_age=0.5, velocity=0.2, **fields):
 
 
 @pytest.mark.parametrize('name', KINDS)
-def test_state_of_now_is_computed_with(arm, name):
+def test_a_state_is_computed_with_while_it_is_of_now_and_refused_in_words_then(arm, name):
     answer = ask(arm, name, age=0.4)
     assert answer.success, answer.message
     if name == 'get_mass_matrix':
         expected = mass_matrix(arm, np.full(arm.n, 0.4)).ravel()
         assert np.array(answer.mass_matrix.data) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize('name', KINDS)
-def test_state_that_is_too_old_is_refused_with_its_age(arm, name):
-    answer = ask(arm, name, age=3.0)
-    assert not answer.success
-    assert 'age of the latest measured state: 3.0' in answer.message
-    assert 'at most 0.5 s, or 6 positions in the request' in answer.message
-
-
-@pytest.mark.parametrize('name', KINDS)
-def test_position_that_is_given_needs_no_measured_state(arm, name):
-    for age in (None, 3.0):
+    for age, words in (
+        (3.0, ('state: 3.0', 'at most 0.5 s, or 6 positions in the request')),
+        (None, ('no joint state came yet',)),
+    ):
+        answer = ask(arm, name, age=age)
+        assert not answer.success and all(each in answer.message for each in words)
+        # A position that is given needs no measured state.
         assert ask(arm, name, age=age, position=[0.1] * arm.n).success
-
-
-@pytest.mark.parametrize('name', KINDS)
-def test_nothing_measured_is_said_in_words(arm, name):
-    answer = ask(arm, name)
-    assert not answer.success and 'no joint state came yet' in answer.message
 
 
 def test_velocity_is_the_measured_one_only_where_the_position_is(arm):

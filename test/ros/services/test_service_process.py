@@ -115,14 +115,6 @@ def rig(tmp_path):
 
 
 @pytest.mark.longer
-def test_change_is_applied_and_known_to_the_services_afterwards(rig):
-    rig.run()
-    answer = rig.carry(1.5)
-    assert answer.success and answer.message == '1.5 kg on hand'
-    assert rig.carried() == 1.5
-
-
-@pytest.mark.longer
 def test_change_that_is_refused_says_why(rig):
     rig.run(apply="raise Overload('payload mass', 1.5, 'at most 1 kg')")
     answer = rig.carry(1.5)
@@ -162,22 +154,32 @@ def test_process_that_hangs_is_told_from_one_that_responds_and_one_that_has_ende
 # --- how it ends -------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_signals_to_its_group_are_for_the_node_alone(rig):
+@pytest.mark.longer
+def test_process_ends_with_the_node_alone_and_runs_none_of_its_exit_handlers(rig):
     rig.run()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # to its group
         os.kill(rig.service_process, number)
-    assert rig.carry(1.5).success
+    answer = rig.carry(1.5)
+    assert answer.success and answer.message == '1.5 kg on hand'
+    assert rig.carried() == 1.5
     nodes = os.getpriority(os.PRIO_PROCESS, rig.process.pid)
     assert os.getpriority(os.PRIO_PROCESS, rig.service_process) == min(nodes + 10, 19)
-
-
-@pytest.mark.longer
-def test_process_ends_with_the_node_and_runs_none_of_its_exit_handlers(rig):
-    rig.run()
     assert rig.end() == 0
     assert not is_running(rig.service_process)
     assert rig.log.count('the exit of a process') == 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('victim', ['node', 'services'])
+def test_process_ends_with_a_node_that_is_killed_and_by_force_where_it_hangs(rig, victim):
+    rig.run()
+    if victim == 'node':
+        rig.process.kill()
+        rig.process.wait()
+    else:
+        os.kill(rig.service_process, signal.SIGSTOP)
+        assert rig.end() == 0
+    rig.until_gone()
 
 
 @pytest.mark.slow
@@ -187,19 +189,3 @@ def test_process_ends_with_a_node_that_forgets_to_close_it(rig):
     assert rig.end() == 0
     rig.until_gone()
     assert time.monotonic() - began < 20.0
-
-
-@pytest.mark.longer
-def test_process_ends_with_a_node_that_is_killed(rig):
-    rig.run()
-    rig.process.kill()
-    rig.process.wait()
-    rig.until_gone()
-
-
-@pytest.mark.slow
-def test_process_that_hangs_is_ended_by_force(rig):
-    rig.run()
-    os.kill(rig.service_process, signal.SIGSTOP)
-    assert rig.end() == 0
-    assert not is_running(rig.service_process)

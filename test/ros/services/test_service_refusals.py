@@ -13,6 +13,7 @@ from std_srvs.srv import SetBool
 from robodyn_interfaces.srv import (
     ComputeForwardDynamics,
     ComputeInverseDynamics,
+    EstimatePayload,
     GetDHParameters,
     GetDynamicsTerms,
     GetMassMatrix,
@@ -161,6 +162,7 @@ def test_node_without_a_robot_says_so(unconfigured):
     for kind in (
         ComputeForwardDynamics,
         ComputeInverseDynamics,
+        EstimatePayload,
         GetDHParameters,
         GetDynamicsTerms,
         GetMassMatrix,
