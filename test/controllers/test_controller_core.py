@@ -4,6 +4,7 @@
 import ctypes
 import subprocess
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,43 +29,6 @@ from robodyn_ros.control.reference import ReferenceState
 from robodyn_ros.dynamics import smooth_friction_torque
 
 MIDDLE = np.array([0.1, -0.3, 0.2, -1.8, 0.1, 1.6, 0.4])
-CHECKED_LOAD = """
-#include "robodyn_controllers/controller_logic.hpp"
-
-extern "C" int load_is_accepted(
-  const robodyn_model * model, const robodyn_payload * payload, const double * gravity)
-{
-  robodyn::Vector load(static_cast<std::size_t>(model->load_size));
-  const std::vector<double> given(gravity, gravity + 3);
-  return robodyn_controllers::checked_load(*model, {*payload}, given, load).empty();
-}
-
-extern "C" int feedforward(
-  const robodyn_model * model, double width, const double * q, const double * qd,
-  const double * qdd, double * parts)
-{
-  const auto n = static_cast<std::size_t>(model->joints);
-  const robodyn::Vector load = robodyn_controllers::first_load(*model), zero(n);
-  robodyn::LoadedModel arm(robodyn::core_model(*model), load.data());
-  robodyn::Settings settings;
-  settings.mode = robodyn::Mode::feedforward;
-  settings.kp = settings.kd = zero;
-  settings.terms.gravity_factor.assign(n, 1.0);
-  settings.friction_velocity = width;
-  robodyn::LawCoefficients law(n);
-  law.set_law(settings);
-  robodyn::TorqueParts computed(arm);
-  robodyn::Vector found(robodyn::part::count * n), position(q, q + n);
-  robodyn::ReferenceState desired(n);
-  std::copy_n(q, n, desired.position.begin());
-  std::copy_n(qd, n, desired.velocity.begin());
-  std::copy_n(qdd, n, desired.acceleration.begin());
-  const bool succeeded =
-    computed.compute(law, 0.0, 0.0, arm, zero, position, zero, &desired, found);
-  std::copy(found.begin(), found.end(), parts);
-  return succeeded;
-}
-"""
 
 
 @cache
@@ -75,8 +39,8 @@ def panda():
 @pytest.fixture(scope='module')
 def controller(tmp_path_factory):
     folder = tmp_path_factory.mktemp('controller')
-    source, library = folder / 'checked_load.cpp', folder / 'checked_load.so'
-    source.write_text(CHECKED_LOAD)
+    source = Path(__file__).with_name('loads_and_parts.cpp')
+    library = folder / 'loads_and_parts.so'
     command = [cpp_compiler(), *STRICT, *headers(folder), '-shared', '-fPIC', source]
     subprocess.run([*command, '-o', library], check=True, timeout=600)
     return ctypes.CDLL(str(library))

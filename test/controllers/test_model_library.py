@@ -4,6 +4,7 @@
 import os
 import shutil
 import subprocess
+from pathlib import Path
 
 import pytest
 from controller_core import compiled_program, cpp_compiler, exported, headers
@@ -12,27 +13,12 @@ from robots import two_link_urdf
 
 from robodyn_ros import RobotModel
 
-PROGRAM = """
-#include <cstdio>
-#include "robodyn_controllers/model_library.hpp"
-int main(int, char ** arguments)
-{
-  try {
-    const robodyn_controllers::ModelLibrary library(arguments[1]);
-    std::puts(library.joint_names().front().c_str());
-  } catch (const std::runtime_error & error) {
-    std::puts(error.what());
-  }
-}
-"""
-
 
 @pytest.fixture(scope='module')
 def built(tmp_path_factory):
     """Return a program that loads a library, and a library."""
     folder = tmp_path_factory.mktemp('built')
-    source = folder / 'load.cpp'
-    source.write_text(PROGRAM)
+    source = Path(__file__).with_name('load_library.cpp')
     options = headers(folder)
     library = folder / 'arm.so'
     pendulum = controllers_package() / 'test' / 'pendulum_model.cpp'

@@ -46,32 +46,7 @@ mujoco = pytest.importorskip('mujoco', reason='mujoco is not installed')
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Joints beside their bodies' origins, several in a body, references, degrees, defaults of classes,
-# a body that MuJoCo may fuse, actuators that add to the joint.
-HARD = """<mujoco model="hard">
-<compiler angle="degree" eulerseq="zyx" fusestatic="true"/>
-<option gravity="0 0 -1.62"/>
-<default><joint damping="0.7" armature="0.02"/>
-  <default class="slow"><joint damping="3" frictionloss="1.5" axis="0 1 0"/></default></default>
-<worldbody><body name="base" pos="0.1 0.2 0.3" euler="10 20 30">
-  <body name="first" pos="0 0 0.4" quat="0.5 0.5 -0.5 0.5">
-    <inertial mass="3" pos="0.1 0 0.02" fullinertia="0.05 0.06 0.07 0.01 -0.02 0.005"/>
-    <joint name="turn" pos="0.05 -0.1 0.2" axis="1 2 3" ref="25" range="-170 160"/>
-    <joint name="slide" type="slide" axis="0 3 4" ref="0.15" range="-0.2 0.5" pos="0.3 0.1 0"/>
-    <joint class="slow" pos="-0.2 0 0.1" ref="-40"/>
-    <body name="bracket" pos="0.1 0.1 0.1" euler="5 6 7">
-      <inertial mass="0.5" pos="0 0 0.1" diaginertia="0.001 0.002 0.0025" euler="1 2 3"/>
-      <body name="hand" pos="0.3 0 0" euler="0 90 0" gravcomp="1">
-        <joint name="wrist" pos="0 0.07 0" axis="0 0 1" stiffness="4" springref="10"/>
-        <geom type="box" size="0.1 0.05 0.02" density="800" pos="0.05 0 0"/>
-        <body name="tool" pos="0 0 0.2"><body><joint name="finger" axis="1 0 0" type="slide"/>
-          <geom size="0.02" mass="0.1"/></body></body>
-      </body></body></body></body></worldbody>
-<actuator><motor joint="turn" gear="-50" ctrlrange="-2 3"/>
-  <motor joint="slide" forcerange="-7 7" ctrlrange="-9 9"/>
-  <position joint="slide" kp="100" forcerange="-5 5" gear="2"/></actuator>
-<equality><joint joint1="finger" joint2="wrist" polycoef="0.01 0.5 0 0 0"/></equality>
-</mujoco>"""
+HARD = Path(__file__).with_name('hard.xml').read_text(encoding='utf-8')
 
 
 def written(folder: Path, text: str, name: str = 'arm.xml') -> Path:

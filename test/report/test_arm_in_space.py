@@ -2,6 +2,8 @@
 """The arm that a reader turns: where the script draws it, and which torques it tells."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,50 +23,15 @@ from robodyn_ros.report.arm_in_space import inertia_ellipsoid, numbers_for_scrip
 from robodyn_ros.report.facts import arm_facts, slider_ranges
 from robodyn_ros.spatial import inertial_parameters
 
-# The centre [px] of what is drawn in the colour of the tip, while links, frames and
-# ellipsoids left away.
-TIP = """() => {
-    const canvas = document.querySelector('#in-space canvas');
-    const copy = document.createElement('canvas');
-    [copy.width, copy.height] = [canvas.width, canvas.height];
-    const probe = copy.getContext('2d', { willReadFrequently: true });
-    probe.fillStyle = getComputedStyle(canvas).getPropertyValue('--blue');
-    probe.fillRect(0, 0, 1, 1);
-    const color = probe.getImageData(0, 0, 1, 1).data;
-    probe.clearRect(0, 0, 1, 1);
-    probe.drawImage(canvas, 0, 0);
-    const image = probe.getImageData(0, 0, canvas.width, canvas.height);
-    let [x, y, count] = [0, 0, 0];
-    for (let k = 0; k < image.data.length; k += 4)
-        if ([0, 1, 2].every(c => Math.abs(image.data[k + c] - color[c]) < 3)) {
-            x += k / 4 % canvas.width + 0.5;
-            y += Math.floor(k / 4 / canvas.width) + 0.5;
-            count++;
-        }
-    const density = canvas.width / canvas.clientWidth;
-    return [x / count / density, y / count / density, count];
-}"""
-SIZE = """() => {
-    const canvas = document.querySelector('#in-space canvas');
-    return [canvas.clientWidth, canvas.clientHeight];
-}"""
-# Keeps the lines and the texts that are drawn, in drawn.lines and drawn.texts [px].
-SPY = """const drawn = { lines: [], texts: [] }, prototype = CanvasRenderingContext2D.prototype;
-let path = [];
-const keep = {
-    setTransform() { Object.assign(drawn, { lines: [], texts: [] }); }, // drawing begins anew
-    beginPath() { path = []; },
-    moveTo(...at) { path.push(at); },
-    lineTo(...at) { path.push(at); },
-    stroke() { drawn.lines.push([this.strokeStyle, this.lineWidth, path]); },
-    fillText(text, x, y) { drawn.texts.push([text, x, y, this.measureText(text).width]); },
-};
-for (const [name, note] of Object.entries(keep)) {
-    const real = prototype[name];
-    prototype[name] = function (...given) { note.apply(this, given); real.apply(this, given); };
-}"""
+SCRIPTS = dict(
+    re.findall(
+        r'^// --- (\w+): .*\n((?:(?!// ).*\n)+)',
+        Path(__file__).with_name('arm_in_space.js').read_text(encoding='utf-8'),
+        re.MULTILINE,
+    )
+)
 BLUE, MUTED = '#0066a6', '#667079'
-# What the script needs of a page, and how much of orange it drew: everywhere, and on the border.
+# What the script needs of a page.
 STAGE = """<script>{spy}</script>
 <div id="in-space" style="--orange: #c77700; --muted: #667079; --blue: #0066a6; --red: #c4421a">
 <canvas style="width: 480px; height: 400px; --orange: #c77700" {layers}></canvas>
@@ -75,19 +42,6 @@ STAGE = """<script>{spy}</script>
 <script>{script}</script>"""
 ROW = """<div class="joint"><input type="range" min="-100" max="100" step="any">
 <output class="position"></output><output class="torque"></output></div>"""
-ORANGE = """() => {
-    const canvas = document.querySelector('canvas');
-    const image = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
-    let [inside, border] = [0, 0];
-    for (let k = 0; k < image.data.length; k += 4) {
-        const [red, , blue, opaque] = image.data.slice(k, k + 4);
-        if (!opaque || red < blue + 40) continue;
-        const [x, y] = [k / 4 % canvas.width, Math.floor(k / 4 / canvas.width)];
-        inside++;
-        border += x < 2 || y < 2 || x >= canvas.width - 2 || y >= canvas.height - 2;
-    }
-    return [inside, border, document.querySelector('.too-large span').textContent];
-}"""
 VIEWS = {  # what is to the right, and what is up
     'along y': ([1, 0, 0], [0, 0, 1]),
     'along −x': ([0, 1, 0], [0, 0, 1]),
@@ -97,7 +51,7 @@ VIEWS = {  # what is to the right, and what is up
 
 def stage(model, numbers, layers=''):
     """Return a page with the drawing alone."""
-    parts = {'spy': SPY, 'rows': ROW * model.n, 'numbers': numbers, 'script': script()}
+    parts = {'spy': SCRIPTS['spy'], 'rows': ROW * model.n, 'numbers': numbers, 'script': script()}
     return STAGE.format(layers=layers, **parts)
 
 
@@ -140,7 +94,7 @@ def test_tip_is_drawn_where_forward_kinematics_puts_it(name, width, report_of, b
     with opened(browser, path, width) as page:
         for layer in ('frames', 'ellipsoids', 'torques'):
             page.locator(f'[data-layer={layer}]').uncheck()
-        size = np.array(page.evaluate(SIZE))
+        size = np.array(page.evaluate(SCRIPTS['size']))
         for q in poses:
             driven(page, q)
             told = page.eval_on_selector('#in-space', 'x => JSON.parse(x.dataset.tip)')
@@ -149,7 +103,7 @@ def test_tip_is_drawn_where_forward_kinematics_puts_it(name, width, report_of, b
             for view, (right, up) in VIEWS.items():
                 page.get_by_role('button', name=view).click()
                 drawn(page)
-                *at, count = page.evaluate(TIP)
+                *at, count = page.evaluate(SCRIPTS['tip'])
                 assert count > 20
                 middle, scale = view_of(page)
                 away = scale * (np.array([right, up]) @ (tip - middle))
@@ -204,9 +158,9 @@ def test_no_ellipsoid_and_no_mass_of_a_public_arm_leaves_the_picture(layers, bro
         middle = ranges.mean(axis=1)
         numbers = numbers_for_script(model, middle)
         page.set_content(stage(model, numbers, layers))
-        seen = [page.evaluate(ORANGE)]
+        seen = [page.evaluate(SCRIPTS['orange'])]
         driven(page, generator.uniform(*ranges.T))
-        seen.append(page.evaluate(ORANGE))
+        seen.append(page.evaluate(SCRIPTS['orange']))
         for inside, border, left_out in seen:
             assert border == 0, name
             # Mass without an extent is a dot of another colour.
@@ -231,7 +185,7 @@ def test_ellipsoids_far_larger_than_the_arm_are_named_and_not_drawn(browser):
     assert json.loads(numbers)['too_large'] == [True, True]
     page = browser.new_page()
     page.set_content(stage(model, numbers))
-    assert page.evaluate(ORANGE) == [0, 0, 'q1, q2']
+    assert page.evaluate(SCRIPTS['orange']) == [0, 0, 'q1, q2']
     page.close()
 
 
@@ -364,7 +318,7 @@ def test_arm_of_one_joint_without_length_is_as_large_as_its_body_is_far(browser)
     assert 0.1 <= json.loads(numbers_for_script(model, np.zeros(1)))['size'] <= 1.0  # a rod of 1 m
     page = browser.new_page()
     page.set_content(stage(model, numbers_for_script(model, np.zeros(1)), 'data-layers="masses"'))
-    inside, border, _ = page.evaluate(ORANGE)
+    inside, border, _ = page.evaluate(SCRIPTS['orange'])
     page.close()
     assert inside > 200 and border == 0
 
