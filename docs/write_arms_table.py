@@ -167,8 +167,11 @@ def way_in(arm: Mapping[str, Any], sources: Sources) -> list[str]:
     if parameters:
         file = 'my_parameters' if way['kind'] == 'node' else 'my_feedforward'
         lines += yaml_block(f'# {file}.yaml', {'/**': {'ros__parameters': parameters}})
-    typed = [f'BASE={urdf["base"]} TIP={urdf["tip"]}', *way.get('commands', [])]
-    lines += ['```bash', *typed, '```', '']
+    chain = f'BASE={urdf["base"]} TIP={urdf["tip"]}'
+    if way.get('commands'):
+        lines += ['```bash', chain, *way['commands'], '```', '']
+    else:
+        lines[0] += f' `{chain}`'
     if 'switch' in way:
         switch = f'ros2 control switch_controllers {way["switch"]}'
         lines += ['In another terminal:', '', '```bash', switch, '```', '']
