@@ -263,9 +263,8 @@ def markdown(
         '',
         '## Microseconds per call from Python',
         '',
-        "In brackets, how many times as long Pinocchio's function takes through its bindings. One",
-        'state; arguments and result are NumPy arrays, and each call but `out=` allocates its',
-        'result.',
+        "In brackets, how many times as long Pinocchio's function takes through its bindings.",
+        'Arguments and result are NumPy arrays, and each call but `out=` allocates its result.',
         '',
         '- MuJoCo reads its state from its data structure; its forward dynamics includes',
         '  kinematics and the search for contacts, of which there are none.',
@@ -336,7 +335,7 @@ def _extreme(which: Callable, by_function: dict[str, tuple[float, float]]) -> st
 def _cell(row: dict[str, float], label: str) -> str:
     if label not in row:
         return ''
-    if not label.startswith('C'):
+    if label != 'C':
         return f'{row[label]:.3f}'
     return f'{row[label]:.3f} (×{_two_digits(row["Pinocchio"] / row[label])})'
 

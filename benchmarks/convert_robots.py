@@ -131,9 +131,7 @@ def markdown(rows: list[tuple[str, Worst]], left_out: list[tuple[str, str]]) -> 
         f'angle {max(w.angle for _, w in rows):.1e} rad, '
         f'torque {max(w.torque for _, w in rows):.1e} of the largest.',
         '',
-        'Files with the number of their chains: '
-        + ', '.join(f'{name} {worst.chains}' for name, worst in rows)
-        + '.',
+        f'Files: {", ".join(name.removesuffix(".urdf") for name, _ in rows)}.',
         '',
         f'Where the torque differs most, the others by less than {_LARGE:.0e}:',
         '',

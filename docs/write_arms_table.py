@@ -167,8 +167,11 @@ def way_in(arm: Mapping[str, Any], sources: Sources) -> list[str]:
     if parameters:
         file = 'my_parameters' if way['kind'] == 'node' else 'my_feedforward'
         lines += yaml_block(f'# {file}.yaml', {'/**': {'ros__parameters': parameters}})
-    typed = [f'BASE={urdf["base"]} TIP={urdf["tip"]}', *way.get('commands', [])]
-    lines += ['```bash', *typed, '```', '']
+    chain = f'BASE={urdf["base"]} TIP={urdf["tip"]}'
+    if way.get('commands'):
+        lines += ['```bash', chain, *way['commands'], '```', '']
+    else:
+        lines[0] += f' `{chain}`'
     if 'switch' in way:
         switch = f'ros2 control switch_controllers {way["switch"]}'
         lines += ['In another terminal:', '', '```bash', switch, '```', '']
@@ -211,7 +214,7 @@ def simulated(arms: Iterable[Mapping[str, Any]], runs: Mapping[str, Any]) -> str
     lines = [
         '<div class="stacked">',
         '',
-        '| file | joints | kg | warning of `robodyn check` | driver alone | with the model |',
+        '| file | joints | kg | warnings | driver alone | with the model |',
         '|---|---|---|---|---|---|',
     ]
     for arm in arms:
@@ -222,18 +225,11 @@ def simulated(arms: Iterable[Mapping[str, Any]], runs: Mapping[str, Any]) -> str
                 for key in ('without', 'with')
                 if 'tracking' in run
             ]
-            finding = ''
-            if run['warnings']:
-                finding = re.sub(r'[`\[\]]', '', run['worst']).removeprefix('warning: ')
-                # What follows the question is how much it matters.
-                finding = cell(finding.partition('?')[0] + '?' * ('?' in finding))
-            if run['warnings'] > 1:
-                finding += f'; {run["warnings"]} in all'
             cells = [
                 f'{run["robot"]}, {package_of[run["robot"]]} {run["version"]}',
                 str(run['joints']),
                 f'{run["mass"]:g}',
-                finding,
+                str(run['warnings']),
                 *(errors or ['', '']),
             ]
             lines.append(f'| {" | ".join(cells)} |')

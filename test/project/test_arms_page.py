@@ -36,7 +36,7 @@ LAUNCH = '\n'.join(
 @pytest.mark.parametrize('arm', ARMS, ids=lambda arm: arm['id'])
 def test_launch_lines_name_what_there_is_and_the_chain_that_is_checked(arm):
     section = SECTIONS[arm['id']].replace('\\\n', ' ')
-    base, tip = re.search(r'^BASE=(\S+) TIP=(\S+)$', section, re.M).groups()
+    base, tip = re.search(r'(?<![A-Z] )BASE=(\S+) TIP=([^\s`]+)', section).groups()
     assert (base, tip) == (arm['urdf']['base'], arm['urdf']['tip'])
     for file, words in re.findall(r'ros2 launch robodyn_ros (\S+)(.*)', section):
         assert (ROOT / 'launch' / file).is_file()
