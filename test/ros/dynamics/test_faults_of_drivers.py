@@ -9,15 +9,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
-from fault_rig import (
-    POSITION,
-    STATE_TIMEOUT,
-    WATCHDOG_PERIOD,
-    case,
-    fault,
-    rig_in,
-    stop,
-)
+from fault_rig import POSITION, STATE_TIMEOUT, WATCHDOG_PERIOD, case, fault, rig_in, stop
 from node_rig import ARM
 
 pytestmark = [pytest.mark.slow, pytest.mark.ros]
@@ -252,8 +244,7 @@ def test_driver_slower_than_the_timeout_gets_gravity(rig, gravity):
 
 
 @fault(
-    'driver at 2 kHz',
-    'States that the node cannot process in time are overwritten by newer ones.',
+    'driver at 2 kHz', 'States that the node cannot process in time are overwritten by newer ones.'
 )
 def test_fast_driver_is_survived(rig, gravity):
     forget_reference(rig)

@@ -359,9 +359,7 @@ def test_missing_clock_is_survived(own):
     'now',
     [
         case(
-            'clock set back to zero',
-            'A reset of the simulator: the reference is dropped.',
-            0.001,
+            'clock set back to zero', 'A reset of the simulator: the reference is dropped.', 0.001
         ),
         case('clock set back by seconds', 'The reference is dropped.', 97.0),
         case('clock jumped ahead', 'The reference is dropped.', 86400.0),
@@ -399,8 +397,7 @@ def test_motion_goes_on_after_a_pause_of_the_simulation(simulated, are_states_re
     end = time.monotonic() + 3.0
     said = len(rig.reports)
     rig.until(
-        lambda: time.monotonic() > end,
-        doing=simulated.send if are_states_repeated else None,
+        lambda: time.monotonic() > end, doing=simulated.send if are_states_repeated else None
     )
     words = [report['message'] for report in rig.reports[said:]]
     assert are_states_repeated or any('simulation stands still' in each for each in words)

@@ -13,13 +13,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
-from fault_rig import (
-    POSITION,
-    STATE_TIMEOUT,
-    WATCHDOG_PERIOD,
-    case,
-    fault,
-)
+from fault_rig import POSITION, STATE_TIMEOUT, WATCHDOG_PERIOD, case, fault
 
 from robodyn_ros.ros.command_conflicts import WATCHDOG_LABEL
 
@@ -271,9 +265,7 @@ def test_callback_that_hangs_is_stood_in_for(rig, gravity):
     'number',
     [
         case(
-            'SIGINT under the watchdog',
-            'It says nothing, and ends with the node.',
-            signal.SIGINT,
+            'SIGINT under the watchdog', 'It says nothing, and ends with the node.', signal.SIGINT
         ),
         case('SIGTERM under the watchdog', 'The same.', signal.SIGTERM),
     ],
