@@ -108,19 +108,6 @@ def test_no_error_of_the_package_shows_its_own_words_as_a_quoted_value() -> None
     assert quoted == set()
 
 
-def test_no_sentence_of_the_package_leaves_open_whether_a_joint_slides() -> None:
-    either = re.compile(r'\b(rad|N m|mrad|rad/s|rad/s²)( or | \(or )')
-    found = [
-        (path.name, text)
-        for path in ROOT.rglob('*.py')
-        for node in ast.walk(ast.parse(path.read_text(encoding='utf-8')))
-        if isinstance(node, ast.JoinedStr)
-        for text in [ast.unparse(node)]
-        if either.search(re.sub(r'\[[^\]]*\]', '', text))  # a unit in brackets is an option's
-    ]
-    assert found == []
-
-
 MIDDLE = np.mean(np.clip(ARM.position_limits, -1.0, 1.0), axis=1)
 
 

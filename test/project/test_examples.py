@@ -25,11 +25,7 @@ def test_example_runs(path, needs_ros, tmp_path):
         pytest.importorskip('rclpy')
     pictures = {each: each.stat().st_mtime_ns for each in (ROOT / 'docs' / 'images').iterdir()}
     result = subprocess.run(
-        [sys.executable, str(path)],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=300,
+        [sys.executable, str(path)], cwd=tmp_path, capture_output=True, text=True, timeout=300
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.strip()

@@ -11,7 +11,7 @@ from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
-from robots import public_urdf, two_link_urdf
+from robots import two_link_urdf
 
 import robodyn_ros as rd
 from robodyn_ros import errors, identification
@@ -160,16 +160,22 @@ def test_signature_is_as_written_here():
         assert signature(line.partition('(')[0]) == line, line
 
 
-def test_a_public_class_has_these_attributes_and_no_others():
+def test_the_public_classes_have_these_attributes_and_methods_and_no_others():
+    assert set(public_methods()) == names_in(METHODS)
     for name in ATTRIBUTES:
         attributes = {
-            key for key, member in members(name).items() if not is_method(name, key, member)
+            key: member
+            for key, member in members(name).items()
+            if not is_method(name, key, member)
         }
-        assert attributes == set(ATTRIBUTES[name].split()), name
-
-
-def test_the_public_classes_have_these_methods_and_no_others():
-    assert set(public_methods()) == names_in(METHODS)
+        assert set(attributes) == set(ATTRIBUTES[name].split()), name
+        for key, member in attributes.items():
+            if hasattr(member, '__get__') and not callable(member):
+                assert inspect.getdoc(member), (name, key)
+        docstring = inspect.getdoc(getattr(rd, name)) or ''
+        explained = documented(docstring, 'Parameters') + documented(docstring, 'Attributes')
+        fields = getattr(rd, name).__dict__.get('__annotations__', {})
+        assert docstring and set(explained) >= {key for key in fields if key[0] != '_'}, name
 
 
 def test_every_record_goes_to_json_and_back_and_shows_as_tables():
@@ -194,114 +200,44 @@ def test_parameters_section_names_exactly_the_parameters():
         assert documented(docstring, 'Parameters') == parameters, name
 
 
-def test_docstring_of_a_class_explains_each_field():
-    for name in ATTRIBUTES:
-        cls = getattr(rd, name)
-        fields = {key for key in cls.__dict__.get('__annotations__', {}) if key[0] != '_'}
-        docstring = inspect.getdoc(cls) or ''
-        explained = documented(docstring, 'Parameters') + documented(docstring, 'Attributes')
-        assert docstring, name
-        assert set(explained) >= fields, name
-
-
-def test_every_property_explains_itself():
-    for name in ATTRIBUTES:
-        for key, member in members(name).items():
-            if hasattr(member, '__get__') and not callable(member):
-                assert inspect.getdoc(member), (name, key)
-
-
-def test_arrays_of_a_model_cannot_be_written():
-    arm = rd.RobotModel.from_urdf(two_link_urdf())
-    for name in ('inertial_parameters', 'gravity', 'effort_limits', 'position_limits'):
-        with pytest.raises(ValueError, match='read-only'):
-            getattr(arm, name)[0] = 1.0
-    with pytest.raises(ValueError, match='read-only'):
-        arm.dh.a[0] = 1.0
-
-
-def test_with_methods_return_new_models():
-    arm = rd.RobotModel.from_urdf(two_link_urdf())
-    assert arm.with_gravity((0, 1, 0)).gravity.tolist() == [0, 1, 0]
-    assert arm.gravity.tolist() == [0, 0, -9.81]
-    parameters = np.arange(20.0).reshape(2, 10)
-    assert arm.with_inertial_parameters(parameters).inertial_parameters.tolist() == (
-        parameters.tolist()
-    )
-
-
-def test_arrays_that_are_passed_in_stay_the_callers():
-    arm = rd.RobotModel.from_urdf(two_link_urdf())
-    gravity = np.array([0.0, 0.0, -1.62])
-    on_the_moon = arm.with_gravity(gravity)
-    gravity[2] = 5.0
-    assert on_the_moon.gravity[2] == -1.62
-
-
-def test_limits_and_friction_are_read():
-    arm = rd.RobotModel.from_urdf(
-        public_urdf('panda.urdf'), base_link='panda_link0', tip_link='panda_link8'
-    )
-    assert arm.joint_names == tuple(f'panda_joint{i}' for i in range(1, 8))
-    assert arm.effort_limits.tolist() == [87, 87, 87, 87, 12, 12, 12]
-    np.testing.assert_array_equal(arm.position_limits[3], [-3.0718, -0.0698])
-    assert arm.velocity_limits.shape == (7,)
-    assert arm.viscous_friction.shape == arm.coulomb_friction.shape == (7,)
-
-
-def test_limits_that_are_missing_are_infinite():
-    arm = rd.RobotModel.from_urdf(two_link_urdf())
-    assert np.isinf(arm.effort_limits).all()
-    assert np.isinf(arm.velocity_limits).all()
-    assert arm.position_limits.tolist() == [[-np.inf, np.inf]] * 2
-
-
-def test_text_may_follow_white_space_or_a_byte_order_mark_and_declare_an_encoding():
+def test_an_arm_is_read_from_text_and_from_files_in_any_encoding(tmp_path):
     text = two_link_urdf()
-    for variant in (
+    path = tmp_path / 'arm.urdf'
+    path.write_bytes(text.encode('utf-16'))
+    for source in (
         f'\n  {text}',
         f'\ufeff{text}',
         f'<?xml version="1.0" encoding="utf-8"?>{text}',
         f'<?xml version="1.0" encoding="ascii"?>{text.replace("link2", "línk2")}',
+        path,
+        str(path),
     ):
-        assert rd.RobotModel.from_urdf(variant).n == 2
-
-
-def test_path_may_be_a_str_or_a_path(tmp_path):
-    path = tmp_path / 'arm.urdf'
-    path.write_bytes(two_link_urdf().encode('utf-16'))
-    assert rd.RobotModel.from_urdf(path).n == 2
-    assert rd.RobotModel.from_urdf(str(path)).n == 2
+        arm = rd.RobotModel.from_urdf(source)
+        assert arm.n == 2
+        assert np.isinf(arm.effort_limits).all() and np.isinf(arm.velocity_limits).all()
+        assert arm.position_limits.tolist() == [[-np.inf, np.inf]] * 2
 
 
 ROOMS = 'analysis compiled errors identification motions report simulation'.split()
 
 
-@pytest.mark.longer
-@pytest.mark.parametrize('room', ROOMS)
-def test_a_room_is_reached_from_the_root_without_importing_it(room):
-    code = f'import robodyn_ros; print(robodyn_ros.{room}.__name__)'
+def test_rooms_are_reached_from_the_root_and_imported_where_they_are_needed():
+    code = f"""
+import sys
+import robodyn_ros
+print(*(name for name in dir(robodyn_ros) if name[:2] != '__'))
+print(*sys.modules)
+print(*(getattr(robodyn_ros, room).__name__ for room in {ROOMS!r}))
+"""
     printed = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
-    assert printed.stdout == f'robodyn_ros.{room}\n', printed.stderr
-
-
-def test_completion_offers_public_names_and_rooms_and_nothing_else():
-    code = 'import robodyn_ros; print(*(x for x in dir(robodyn_ros) if x[:2] != "__"))'
-    printed = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
-    assert printed.stdout.split() == sorted([*rd.__all__, *ROOMS]), printed.stderr
+    offered, loaded, reached = (line.split() for line in printed.stdout.splitlines())
+    assert offered == sorted([*rd.__all__, *ROOMS]), printed.stderr
     assert {'__doc__', '__file__', '__version__'} <= set(dir(rd))
-
-
-def test_rooms_that_take_longer_to_import_are_not_imported_at_once():
-    code = 'import sys, robodyn_ros; print(*(x for x in sys.modules))'
-    printed = subprocess.run([sys.executable, '-c', code], capture_output=True, text=True)
-    loaded = set(printed.stdout.split())
-    later = {f'robodyn_ros.{room}' for room in ROOMS} - {
-        'robodyn_ros.compiled',
-        'robodyn_ros.errors',
-    }
+    names = [f'robodyn_ros.{room}' for room in ROOMS]
+    assert reached == names
+    later = set(names) - {'robodyn_ros.compiled', 'robodyn_ros.errors'}
     assert 'robodyn_ros.model' in loaded
-    assert loaded.isdisjoint({'scipy', 'matplotlib', 'rclpy', *later})
+    assert set(loaded).isdisjoint({'scipy', 'matplotlib', 'rclpy', *later})
 
 
 def test_a_room_that_does_not_exist_is_no_attribute():
@@ -384,10 +320,7 @@ OPTIONS = {
         'coupling': ('auto',),
     },
     'identification.RecordingErrors.relative': {'model': ('urdf', 'urdf_friction', 'identified')},
-    'analysis.simplified_model': {
-        'parts': ('inertia', 'gravity'),
-        'measure': ('largest', 'mean'),
-    },
+    'analysis.simplified_model': {'parts': ('inertia', 'gravity'), 'measure': ('largest', 'mean')},
     'analysis.SimplifiedModel.export_c': {
         'functions': ('gravity_torque', 'mass_matrix', 'inverse_dynamics')
     },

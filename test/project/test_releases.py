@@ -10,12 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from installations import (
-    colcon_prefixes,
-    environment_of,
-    environment_with_dependencies,
-    output_of,
-)
+from installations import colcon_prefixes, environment_of, environment_with_dependencies, output_of
 
 pytest.importorskip('catkin_pkg', reason='catkin_pkg is missing: environment/colcon.txt')
 

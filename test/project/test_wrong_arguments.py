@@ -65,11 +65,7 @@ MISTAKES = {
         InvalidArgument,
         r'shape \(2, 1\); allowed: shape \(2,\) or \(N, 2\)',
     ),
-    'q is too long': (
-        lambda arm: rd.mass_matrix(arm, [0] * 7),
-        InvalidArgument,
-        r'shape \(7,\);',
-    ),
+    'q is too long': (lambda arm: rd.mass_matrix(arm, [0] * 7), InvalidArgument, r'shape \(7,\);'),
     'q is ragged': (
         lambda arm: rd.gravity_torque(arm, [[0, 0], [0]]),
         InvalidArgument,

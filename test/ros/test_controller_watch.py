@@ -12,6 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from control_arm import MASS, WEIGHT, enabled
+from node_in_process import NodeInProcess
 from node_rig import NodeRig
 from rclpy.qos import DurabilityPolicy, QoSProfile
 
@@ -193,22 +194,25 @@ def test_arm_that_nothing_commanded_can_brake_is_not_braked_when_the_node_stops(
     assert max(state.position[0] for state in rig.states) <= told
 
 
+@pytest.fixture
+def here(tmp_path):
+    result = NodeInProcess(tmp_path / 'node.log')
+    yield result
+    result.close()
+
+
 @pytest.mark.longer
-@pytest.mark.repeats(check=1)
-@pytest.mark.parametrize('name', ['controller_manager', 'controller'])
-def test_name_that_ros_does_not_have_fails_configure_by_name(rig, panda_urdf, name):
+@pytest.mark.parametrize('name', ['controller_manager', 'controller', 'messages'])
+def test_what_cannot_be_watched_fails_configure_by_name(here, panda_urdf, name):
     given = {'controller_manager': '/controller_manager', 'controller': 'arm_effort'}
-    rig.start(urdf_file=panda_urdf, tip_link='panda_link8', **{**given, name: 'not a name'})
-    rig.until(lambda: f"cannot configure: parameter {name}: 'not a name'" in rig.log)
-
-
-@pytest.mark.longer
-def test_what_cannot_be_watched_fails_configure_by_name(rig, panda_urdf):
-    missing = find_spec('controller_manager_msgs') is None
-    given = {'controller_manager': '/controller_manager'}
-    if missing:
-        given['controller'] = 'arm_effort'
-    rig.start(urdf_file=panda_urdf, tip_link='panda_link8', **given)
-    rig.until(lambda: 'cannot configure' in rig.log)
-    words = 'controller_manager_msgs is not installed' if missing else 'parameter controller'
-    assert words in rig.log
+    if name != 'messages':
+        given[name] = 'not a name'
+        words = f"parameter {name}: 'not a name'"
+    elif find_spec('controller_manager_msgs') is None:
+        words = 'controller_manager_msgs is not installed'
+    else:
+        del given['controller']
+        words = 'parameter controller'
+    here.start(urdf_file=panda_urdf, tip_link='panda_link8', **given)
+    here.until(lambda: 'cannot configure' in here.log)
+    assert words in here.log

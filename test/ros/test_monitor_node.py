@@ -55,11 +55,7 @@ class Rig(GraphRig):
         self.node.create_subscription(
             DiagnosticArray, '/diagnostics', lambda each: self.reports.extend(each.status), 10
         )
-        given = {
-            'model': str(folder / 'found.yaml'),
-            'history': str(self.history),
-            **parameters,
-        }
+        given = {'model': str(folder / 'found.yaml'), 'history': str(self.history), **parameters}
         overrides = [Parameter(name, value=value) for name, value in given.items()]
         self.monitor = self.add(MonitorNode(context=self.context, parameter_overrides=overrides))
         self.until_heard(self.states)

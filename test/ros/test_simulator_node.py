@@ -315,10 +315,7 @@ def test_drives_in_another_unit_take_and_report_it(rig):
 
 def test_in_lockstep_drives_in_another_unit_wait_for_the_command(rig):
     rig.start(
-        urdf_file=str(rig.urdf),
-        lockstep=True,
-        lockstep_timeout=0.05,
-        command_scale=[0.25, -0.5],
+        urdf_file=str(rig.urdf), lockstep=True, lockstep_timeout=0.05, command_scale=[0.25, -0.5]
     )
     rig.until_heard(rig.torques)
     rig.until_heard(rig.commands)

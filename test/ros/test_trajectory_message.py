@@ -16,10 +16,7 @@ from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 from robodyn_ros.control.trajectory import MOST_POINTS
 from robodyn_ros.errors import RejectedTrajectory
 from robodyn_ros.ros import cdr
-from robodyn_ros.ros.trajectory_message import (
-    MOST_JOINTS,
-    TrajectoryMessage,
-)
+from robodyn_ros.ros.trajectory_message import MOST_JOINTS, TrajectoryMessage
 
 NAMES = [f'joint{i}' for i in range(1, 8)]
 JOINTS = len(NAMES)

@@ -163,11 +163,7 @@ def test_another_arms_states_and_what_is_no_state_are_not_shown(rig):
     rig.watch._on_browsers(0)
 
 
-NO_MESSAGES = [
-    b'',
-    b'\0\1\0\0' + b'\xff' * 64,
-    b'\0\1\0\0' + b'\0' * 8 + b'\xff\xff\xff\x0f',
-]
+NO_MESSAGES = [b'', b'\0\1\0\0' + b'\xff' * 64, b'\0\1\0\0' + b'\0' * 8 + b'\xff\xff\xff\x0f']
 
 
 def test_a_contact_that_is_none_ends_no_page(rig):

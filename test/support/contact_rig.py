@@ -15,7 +15,7 @@ from robots import public_urdf
 from sensor_msgs.msg import JointState
 
 from robodyn_interfaces.msg import Contact
-from robodyn_ros import RobotModel, forward_kinematics
+from robodyn_ros import RobotModel
 from robodyn_ros.control.contact_thresholds import ObservedRecording, contact_thresholds
 from robodyn_ros.control.core_binding import core
 
@@ -63,18 +63,6 @@ class ContactRig(LockstepRig):
         self.push.publish(message)
         return time
 
-    def forces(self, begin):
-        """Return times (N,) and estimated forces (N, 3) in the base link's axes since a time."""
-        positions = {seconds(each.header.stamp): each.position for each in self.states}
-        times, found = [], []
-        for each in self.wrenches:
-            when, given = seconds(each.header.stamp), each.wrench.force
-            if when > begin and when in positions:
-                rotation = forward_kinematics(self.model, positions[when])[:3, :3]
-                times.append(when)
-                found.append(rotation @ [given.x, given.y, given.z])
-        return np.array(times), np.array(found)
-
 
 def set_friction(joint, coulomb, viscous):
     """Give a joint of a URDF friction, in place of what it has."""
@@ -115,6 +103,7 @@ class SwayingRig(ContactRig):
             'velocity_noise': VELOCITY_NOISE,
             'effort_noise': EFFORT_NOISE * model.effort_limits,
             'sensor_seed': seed,
+            'time_step': 0.002,
         }
         robot = {'urdf_file': urdf, 'base_link': base, 'tip_link': tip}
         self.listen_to_contacts()

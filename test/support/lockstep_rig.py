@@ -18,7 +18,7 @@ from sensor_msgs.msg import JointState
 from robodyn_ros.ros import lockstep
 from robodyn_ros.ros.demo.node_process import die_with_parent
 
-TIME_STEP = 0.002  # of the physics and of the control cycle [s]
+TIME_STEP = 0.004  # of the physics and of the control cycle [s]
 LEAD = 0.02  # from what the test sends to its effect, time for it to arrive [s]
 IN_LOCKSTEP = {'use_sim_time': True, 'autostart': 'false', **lockstep.IN_LOCKSTEP}
 

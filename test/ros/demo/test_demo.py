@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from drawn_figures import examined_figures
 from rich.console import Console
-from robots import public_urdf, public_urdfs
+from robots import public_urdfs
 
 from robodyn_ros import RobotModel, inverse_dynamics
 from robodyn_ros.errors import Overload, RobodynError
@@ -100,19 +100,13 @@ def test_the_motion_stays_within_the_limits_of_every_public_arm():
     assert moved > 10
 
 
-def test_the_motion_begins_and_ends_at_rest():
-    panda = RobotModel.from_urdf(public_urdf('panda.urdf'), tip_link='panda_link8')
-    motion = suitable_motion(panda)
+def test_the_motion_begins_and_ends_at_rest_and_its_derivatives_are_those_of_the_position():
+    motion = suitable_motion(RobotModel.from_urdf(lift()))
     ends = np.array([0.0, motion.duration])
-    np.testing.assert_allclose(motion.position(ends), [motion.start, motion.goal])
+    for times in (ends, ends + [-1.0, 1.0]):
+        np.testing.assert_allclose(motion.position(times), [motion.start, motion.goal])
     np.testing.assert_array_equal(motion.velocity(ends), 0)
     np.testing.assert_allclose(motion.acceleration(ends), 0, atol=1e-12)
-    beyond = motion.position([-1.0, motion.duration + 1.0])
-    np.testing.assert_allclose(beyond, [motion.start, motion.goal])
-
-
-def test_velocity_and_acceleration_are_the_derivatives_of_the_position():
-    motion = suitable_motion(RobotModel.from_urdf(lift()))
     time, h = np.linspace(0.1, 0.9, 9) * motion.duration, 1e-5
     velocity = (motion.position(time + h) - motion.position(time - h)) / (2 * h)
     np.testing.assert_allclose(motion.velocity(time), velocity, atol=1e-8)
@@ -127,17 +121,11 @@ def test_an_arm_too_weak_for_its_own_weight_is_refused_by_the_joint_s_name():
 
 def test_summary_keeps_radians_and_metres_apart():
     numbers = summary(made_up_results())
-    assert numbers['hold_drift_rad'] == pytest.approx(0.002)
-    assert numbers['hold_drift_m'] == 0.0
-    for unit in ('rad', 'm'):
-        assert numbers[f'tracking_rms_pd_{unit}'] == pytest.approx(0.1)
-        assert numbers[f'tracking_rms_pd_gravity_{unit}'] == pytest.approx(0.01)
-        assert numbers[f'tracking_rms_computed_torque_{unit}'] == pytest.approx(0.001)
-    assert numbers['commands'] == 230
-    assert numbers['missed_cycles'] == 1
-
-
-def test_an_arm_of_prismatic_joints_has_no_number_in_radians():
+    assert (numbers['hold_drift_rad'], numbers['hold_drift_m']) == pytest.approx((0.002, 0.0))
+    for law, error in zip(LAWS, (0.1, 0.01, 0.001)):
+        for unit in ('rad', 'm'):
+            assert numbers[f'tracking_rms_{law}_{unit}'] == pytest.approx(error)
+    assert (numbers['commands'], numbers['missed_cycles']) == (230, 1)
     results = made_up_results(prismatic=(True, True))
     numbers = json.loads(json.dumps(summary(results)))
     assert numbers['tracking_rms_pd_rad'] is None

@@ -9,10 +9,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2')
 pytest.importorskip('mujoco')
 
-from contact_rig import (
-    POSITION,
-    ContactRig,
-)
+from contact_rig import POSITION, ContactRig
 from lockstep_rig import seconds
 from node_in_process import NodeInProcess
 from node_rig import ARM
@@ -23,10 +20,7 @@ from robodyn_ros import forward_kinematics, jacobian
 pytestmark = pytest.mark.ros
 
 FORCE = np.array([8.0, -12.0, 6.0])  # [N], in the base link's axes
-THRESHOLDS = {
-    'contact_threshold_moving': [3.0],
-    'contact_threshold_stationary': [3.0],
-}
+THRESHOLDS = {'contact_threshold_moving': [3.0], 'contact_threshold_stationary': [3.0]}
 
 
 @pytest.fixture

@@ -229,10 +229,7 @@ def test_driver_that_is_too_slow_for_the_timeout_is_told_of_it(cycle):
     assert cycle.verdict() == (WARN, words)
     cycle.arm.now += 0.2
     cycle.arm.pipeline.watchdog(cycle.arm.now)
-    assert cycle.verdict() == (
-        ERROR,
-        f'no fresh state of shoulder, elbow ({words}): hold_gravity',
-    )
+    assert cycle.verdict() == (ERROR, f'no fresh state of shoulder, elbow ({words}): hold_gravity')
     cycle.run(6.0, Q)
     assert cycle.verdict()[0] == OK
 

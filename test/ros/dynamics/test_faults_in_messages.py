@@ -109,10 +109,7 @@ def test_odd_joint_state_does_no_harm(rig, changes):
         rig.spin(0.005)
 
 
-@fault(
-    'a hundred thousand joints in one message',
-    'Ignored by its size, before it is parsed.',
-)
+@fault('a hundred thousand joints in one message', 'Ignored by its size, before it is parsed.')
 def test_joint_state_of_absurd_size_is_ignored_by_its_size(rig):
     message = joint_state([f'other{i}' for i in range(100_000)], [0.0] * 100_000, rig=rig)
     content = serialize_message(message)
@@ -334,14 +331,8 @@ WRONG_TRAJECTORIES = {
         trajectory(accelerations=[0.0] * 7),
         'without velocities',
     ),
-    'trajectory outside the position limits': (
-        trajectory(positions=[9.0] * 7),
-        'position limits',
-    ),
-    'trajectory that jumps': (
-        trajectory(seconds=[0.001], positions=FAR),
-        'max_reference_step',
-    ),
+    'trajectory outside the position limits': (trajectory(positions=[9.0] * 7), 'position limits'),
+    'trajectory that jumps': (trajectory(seconds=[0.001], positions=FAR), 'max_reference_step'),
     'trajectory with numbers of 1e308': (trajectory(velocities=[1e308] * 7), 'position limits'),
 }
 

@@ -9,15 +9,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
-from fault_rig import (
-    POSITION,
-    STATE_TIMEOUT,
-    WATCHDOG_PERIOD,
-    case,
-    fault,
-    rig_in,
-    stop,
-)
+from fault_rig import POSITION, STATE_TIMEOUT, WATCHDOG_PERIOD, case, fault, rig_in, stop
 from node_rig import ARM
 
 pytestmark = [pytest.mark.slow, pytest.mark.ros]

@@ -22,12 +22,7 @@ from std_msgs.msg import String
 from std_srvs.srv import SetBool
 
 from robodyn_interfaces.msg import Payload
-from robodyn_interfaces.srv import (
-    ComputeInverseDynamics,
-    GetMassMatrix,
-    SetGravity,
-    SetPayload,
-)
+from robodyn_interfaces.srv import ComputeInverseDynamics, GetMassMatrix, SetGravity, SetPayload
 
 pytestmark = [pytest.mark.slow, pytest.mark.ros]
 

@@ -397,8 +397,7 @@ def test_motion_goes_on_after_a_pause_of_the_simulation(simulated, are_states_re
     end = time.monotonic() + 3.0
     said = len(rig.reports)
     rig.until(
-        lambda: time.monotonic() > end,
-        doing=simulated.send if are_states_repeated else None,
+        lambda: time.monotonic() > end, doing=simulated.send if are_states_repeated else None
     )
     words = [report['message'] for report in rig.reports[said:]]
     assert are_states_repeated or any('simulation stands still' in each for each in words)

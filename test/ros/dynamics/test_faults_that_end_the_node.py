@@ -13,13 +13,7 @@ import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
-from fault_rig import (
-    POSITION,
-    STATE_TIMEOUT,
-    WATCHDOG_PERIOD,
-    case,
-    fault,
-)
+from fault_rig import POSITION, STATE_TIMEOUT, WATCHDOG_PERIOD, case, fault
 
 from robodyn_ros.ros.command_conflicts import WATCHDOG_LABEL
 

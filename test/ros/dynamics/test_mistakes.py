@@ -179,12 +179,7 @@ def ended(request, capfd, monkeypatch):
 @pytest.fixture
 def robot(panda_urdf):
     """Parameters that name the robot."""
-    return {
-        'urdf_file': panda_urdf,
-        'base_link': 'panda_link0',
-        'tip_link': 'panda_link8',
-        **CALM,
-    }
+    return {'urdf_file': panda_urdf, 'base_link': 'panda_link0', 'tip_link': 'panda_link8', **CALM}
 
 
 def edited(robot, tmp_path, pattern, replacement):
@@ -888,11 +883,7 @@ def test_trajectory_while_the_node_is_not_active_is_told_of(rig, robot):
 
 
 @pytest.mark.longer
-@mistake(
-    'SIGINT to a node that a script started with `&`',
-    '',
-    'the node ends with code 0',
-)
+@mistake('SIGINT to a node that a script started with `&`', '', 'the node ends with code 0')
 def test_node_that_a_script_started_in_the_background_stops(background):
     background.bring_up(POSITION)
     assert background.end(signal.SIGINT) == 0

@@ -11,12 +11,7 @@ from robodyn_ros.control.planning import ReferenceLimits
 from robodyn_ros.control.settings import ArmSettings
 from robodyn_ros.motions.possible_positions import PossiblePositions
 from robodyn_ros.ros.shared_memory import WatchdogSettings
-from robodyn_ros.ros.watchdog import (
-    DISCOVERY_TIME,
-    LONGEST_BRAKING,
-    LastCommand,
-    Takeover,
-)
+from robodyn_ros.ros.watchdog import DISCOVERY_TIME, LONGEST_BRAKING, LastCommand, Takeover
 
 POSITION = np.array([0.1, -0.4, 0.2, -1.9, 0.3, 1.6, 0.7])
 VELOCITY = np.array([0.5, 0.4, -0.5, 0.6, 0.8, -0.7, 1.0])
