@@ -11,7 +11,6 @@ from urdf_parts import joint, link, robot
 
 import robodyn_ros as rd
 from robodyn_ros.analysis import (
-    Coupling,
     coefficients_of_coupling,
     coupling_over_joint_space,
     kinematic_factors,
@@ -106,11 +105,6 @@ def test_joint_space_coupling_splits_into_its_factors(stanford):
         )
         assert pair.mean == pytest.approx(pair.loading_factor * pair.mean_kinematic_factor)
         assert 0 < pair.loading_factor < 1
-
-
-def test_coupling_survives_json(stanford):
-    for pair in stanford[1]:
-        assert Coupling.from_json(pair.to_json()) == pair
 
 
 def test_links_without_mass_are_uncoupled():

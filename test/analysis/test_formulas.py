@@ -10,7 +10,16 @@ from robots import random_chain, random_tree, two_link_urdf
 from urdf_parts import joint, link, robot
 
 import robodyn_ros as rd
-from robodyn_ros.analysis import Formula, gravity_formulas, inertia_formulas
+from robodyn_ros.analysis import (
+    Formula,
+    coupling_over_joint_space,
+    coupling_ratio_map,
+    gravity_formulas,
+    inertia_formulas,
+    inertial_characteristics,
+    ranges,
+    split_along,
+)
 from robodyn_ros.analysis.formulas import Factor, Term, expressions, product_of
 from robodyn_ros.compiled.symbolic.expression import Graph, evaluated
 from robodyn_ros.errors import MalformedData
@@ -136,9 +145,18 @@ def test_formula_reads_as_mathematics():
     assert formula.joints == (0, 1, 2)
 
 
-def test_formula_survives_json():
-    for formula in gravity_formulas(JPL.model()):
-        assert Formula.from_json(formula.to_json()) == formula
+def test_records_of_the_analysis_survive_json():
+    arm = rd.RobotModel.from_urdf(two_link_urdf()).with_gravity((0, -9.81, 0))
+    q = np.array([[0.3, 0.9], [0.1, -1.2]])
+    for record in (
+        *gravity_formulas(arm),
+        *coupling_over_joint_space(arm),
+        inertial_characteristics(arm),
+        ranges(arm, payload=rd.Payload(1.0)),
+        coupling_ratio_map(arm, 'joint1', 'joint2', ('joint1', 'joint2'), resolution=2),
+        split_along(arm, q, np.ones_like(q)),
+    ):
+        assert type(record).from_json(record.to_json()) == record
 
 
 @pytest.mark.parametrize(

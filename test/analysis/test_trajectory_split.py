@@ -15,7 +15,7 @@ from paper_arms import CARTESIAN, PUMA, URDF
 from robots import two_link_urdf
 
 import robodyn_ros as rd
-from robodyn_ros.analysis import TrajectorySplit, split_along
+from robodyn_ros.analysis import split_along
 from robodyn_ros.errors import InvalidArgument
 
 SET_POINTS = 31
@@ -177,12 +177,6 @@ def test_arm_of_slides_only_translates():
     split = split_along(arm, q, np.ones_like(q))
     assert split['D_11'].dominant == 'translational' and split['D_11'].unit == 'kg'
     assert split['h_1'].dominant == 'none' and split['h_1'].unit == 'N'
-
-
-def test_split_survives_json(split):
-    assert TrajectorySplit.from_json(split.to_json()) == split
-    assert len(split.inertia) == 21 and len(split.coriolis) == 6
-    assert len(split['D_11'].translational) == SET_POINTS
 
 
 def test_single_configuration_and_a_fraction_beyond_one_are_refused(motion):

@@ -3,8 +3,7 @@
 
 import numpy as np
 import pytest
-from command_line import invoked, json_of
-from urdf_parts import joint, link, robot
+from command_line import error_of, invoked, json_of
 
 import robodyn_ros as rd
 from robodyn_ros.motions.trajectory_yaml import (
@@ -14,10 +13,6 @@ from robodyn_ros.motions.trajectory_yaml import (
 )
 
 ARM = 'urdf/arm.urdf.xacro'
-
-
-def run(urdf, path, *options):
-    return invoked('torque', urdf, path, *options)
 
 
 def filled(path, *options):
@@ -39,7 +34,7 @@ def given(tmp_path):
 def test_file_is_written_with_the_torque_in_effort(given, tmp_path):
     model, path = given
     output = tmp_path / 'with_effort.yaml'
-    result = run(ARM, path, '-o', output)
+    result = invoked('torque', ARM, path, '-o', output)
     assert result.exit_code == 0, result.output
     after = trajectory_of_yaml(output)
     before = trajectory_of_yaml(path)
@@ -53,8 +48,7 @@ def test_file_is_written_with_the_torque_in_effort(given, tmp_path):
     assert after.accelerations[middle] == []
     assert f'{len(after.times)} points' in result.stdout
     # Given again it has effort already.
-    again = run(ARM, output)
-    assert 'effort' in str(again.exception)
+    assert 'effort' in error_of('torque', ARM, output)
 
 
 def test_json_says_what_was_inserted_and_how_far_it_is_off(given):
@@ -88,35 +82,18 @@ def test_friction_and_gravity_reach_the_effort(given):
 
 
 @pytest.mark.parametrize(
-    ('options', 'word'),
+    ('options', 'words'),
     [
         (('--cutoff', 5), '--cutoff'),
         (('--topic', '/t'), '--topic'),
         (('--error-bound', 0), '--error-bound'),
     ],
 )
-def test_options_of_the_other_kind_of_motion_are_refused(given, options, word):
-    _, path = given
-    result = run(ARM, path, *options)
-    assert result.exit_code == 2
-    assert word in result.output
+def test_options_of_the_other_kind_of_motion_are_refused(given, options, words):
+    assert words in error_of('torque', ARM, given[1], *options)
 
 
-def test_error_bound_of_samples_is_refused(given):
-    for option in ('--error-bound', '--effort-limit'):
-        refused = run(ARM, 'motion.csv', option, 1)
-        assert 'are for a trajectory in YAML' in refused.output and refused.exit_code == 2
-
-
-def test_arm_without_effort_limits_needs_a_bound(given, tmp_path):
-    model, path = given
-    urdf = tmp_path / 'free.urdf'
-    body = link('l', 1, center=(0.3, 0, 0), inertia=(1, 1, 1))
-    urdf.write_text(robot(link('base'), body, joint('j', 'base', 'l', axis=(0, 1, 0))))
-    path.write_text('joint_names: [j]\npoints: [{positions: [0.1], time_from_start: {sec: 1}}]')
-    refused = run(urdf, path)
-    assert (
-        refused.exit_code == 2
-        and "no effort limit of 'j'; needed: --error-bound, or" in refused.output
-    )
-    assert run(urdf, path, '--error-bound', 0.1).exit_code == 0
+@pytest.mark.parametrize('option', ['--error-bound', '--effort-limit'])
+def test_bounds_of_samples_are_refused(option):
+    said = error_of('torque', ARM, 'motion.csv', option, 1)
+    assert 'are for a trajectory in YAML' in said

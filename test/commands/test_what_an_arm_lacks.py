@@ -77,6 +77,9 @@ def test_joints_without_effort_limits_are_named_with_the_option(
     refused = error_of(*words)
     assert "no effort limit of 'j2'; needed: " in refused
     assert '--effort-limit JOINT=LIMIT' in refused
+    if command == 'torque':
+        assert 'needed: --error-bound, or' in refused
+        assert invoked(*words, '--error-bound', 0.1).exit_code == 0
 
 
 def test_limits_of_the_option_stand_for_those_that_are_missing(arm, motion, tmp_path):
