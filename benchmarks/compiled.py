@@ -296,12 +296,12 @@ def markdown(
         lines.append(f'| {arm} | ' + ' | '.join(cells) + ' |')
     lines += [
         '',
-        '## Compiling what a node needs, Panda',
+        '## Compilation for a node, Panda',
         '',
         'Its inverse dynamics, for any gravity and a payload on any link: '
         f'{times[0][0]:.2f} s the first time, {times[1][0]:.3f} s from the cache.',
         f'Each function alone takes {_extreme(min, by_function)} to {_extreme(max, by_function)};',
-        'what was not named to `compile_model` is compiled when it is read first.',
+        'those not named to `compile_model` are compiled when they are first read.',
         '',
         '## Growth with the number of joints',
         '',

@@ -42,8 +42,8 @@ OPTIONS += ('-DBOOST_FUSION_INVOKE_MAX_ARITY=12',)
 FLAGS = ('-O2', '-shared', '-fPIC', '-ffp-contract=off')  # of our library
 CALLED = {
     'pinocchio': f'Pinocchio {pin.__version__}, its headers at -O3',
-    'code': f'what it generates by CasADi {casadi.__version__}',
-    'export_c': 'what `export_c` writes',
+    'code': f'its C, by CasADi {casadi.__version__}',
+    'export_c': 'C of `export_c`',
     'library': 'library of `export_shared`, for any payload and gravity',
 }
 

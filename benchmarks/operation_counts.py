@@ -208,7 +208,7 @@ Ours differ from the print:
   products, unlike 3.1 and 3.4. In Table 1 of 004 we count the case that Z₀ and Z₁ coincide.
 - **The customised recursion** (`robodyn_ros/compiled/symbolic/newton_euler.py`) has the tensor in
   second moments with that along the axis at zero, and shares U with the first moment; it turns U z
-  from link to link; parallel axes share what lies before the first of them.
+  from link to link; parallel axes share the links before the first of them.
 - **Its own numbers**: zeros fold, the most frequent offset is the unit of length, and the last
   frame is turned so that the last centre of mass lies over x.
 - **Simplified** means diagonal tensors and one component of each first moment. The paper does not

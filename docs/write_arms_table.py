@@ -101,11 +101,12 @@ def overview(arms: Iterable[Mapping[str, Any]]) -> list[str]:
     lines = [
         '<div class="stacked">',
         '',
-        '| arm | interface | gravity, friction by | reported effort | gravity in it | way in |',
+        '| arm | interface | gravity (friction) by | reported effort | gravity in it | way in |',
         '|---|---|---|---|---|---|',
     ]
     for arm in arms:
         effort, way = arm['reported_effort'], arm['way_in']
+        friction = arm['friction']['who'].replace('not found', '–')
         words, link = WAYS[way['kind']]
         if way['kind'] == 'none':
             words = f'[{words}]({link})'
@@ -114,7 +115,7 @@ def overview(arms: Iterable[Mapping[str, Any]]) -> list[str]:
         cells = [
             f'[{cell(arm["arm"])}](#{anchor(arm["arm"])})',
             arm['commands']['kind'],
-            ', '.join(dict.fromkeys((arm['gravity']['who'], arm['friction']['who']))),
+            f'{arm["gravity"]["who"]} ({friction})',
             effort['unit'],
             effort['gravity'],
             words,

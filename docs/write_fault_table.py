@@ -119,7 +119,7 @@ def list_of_faults(rows: Sequence[Row]) -> str:
 
 def table_of_mistakes(rows: Sequence[Row]) -> str:
     """Return a table of what is done and the message, in the log or in diagnostics alone."""
-    lines = ['| what is done | message |', '|---|---|']
+    lines = ['| mistake | message |', '|---|---|']
     for done, log, diagnostics, _ in rows:
         healthy = '^OK(: compensating gravity$|: )|^the node ends .*'
         message = log or re.sub(healthy, '', diagnostics)
