@@ -437,6 +437,14 @@ def test_guard_only_takes_energy_out_and_is_continuous(side, distance, velocity,
         assert guarded(*near, width)[0] == pytest.approx(torque, abs=1e-3)
 
 
+def test_torque_beyond_the_effort_limit_fades_like_one_within():
+    for fraction in (0.0, 0.25, 0.5, 0.75, 1.0):
+        position = LIMIT + 0.1 * fraction
+        gravity = WEIGHT[0] * np.cos(position)
+        wanted = gravity + (1.0 - fraction) * (60.0 - gravity)
+        assert guarded(position, 0.0, 300.0, 0.1)[0] == pytest.approx(wanted)
+
+
 def guarded(position, velocity, effort, width):
     """Return the shoulder's torque, what is asked for by an added effort, and what NumPy gives."""
     arm = enabled('gravity_compensation', soft_limit_width=width, **NO_RATE_LIMIT)

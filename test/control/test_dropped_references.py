@@ -40,10 +40,6 @@ def run_four_times_as_fast(arm):
         arm.receive(Q, stamp=begin + 4.0 * (arm.now - begin))
 
 
-def wrap(arm):
-    arm.run(0.01, Q - [2.0 * np.pi, 0.0])
-
-
 def stay_behind(arm):
     arm.run(2.0)
 
@@ -67,7 +63,7 @@ def lose_velocities(arm):
         (set_clock_back, 'stamps'),
         (alternate_between_two_clocks, 'stamps'),
         (run_four_times_as_fast, 'stamps'),
-        (wrap, 'faster than its joint can move'),
+        (lambda arm: arm.run(0.01, Q - [2.0 * np.pi, 0.0]), 'faster than its joint can move'),
         (stay_behind, 'max_following_error'),
         (turn_to_gravity_compensation, 'gravity_compensation'),
         (lose_velocities, ''),

@@ -217,6 +217,22 @@ def test_gravity_compensation_that_takes_over_a_moving_arm_damps_it():
     assert torque == pytest.approx(GRAVITY - 5.0 * MASS * [0.3, 0.0])
 
 
+def test_arm_that_moves_when_states_come_back_is_brought_to_rest():
+    arm = enabled('gravity_compensation', damping=5.0)
+    arm.run(0.2, Q)
+    arm.watch(0.3)
+    assert arm.pipeline.is_stale
+    position, velocity, torque = Q.copy(), np.array([0.3, -0.2]), GRAVITY
+    for _ in range(3000):  # without friction: nothing but the commands brakes it
+        arm.now += 0.001
+        command = arm.receive(position, velocity)
+        torque = torque if command is None else command.torque
+        velocity += 0.001 * (torque - inverse_dynamics(position, velocity, np.zeros(2))) / MASS
+        position += 0.001 * velocity
+    assert np.abs(velocity).max() < 0.01
+    assert np.abs(position - Q).max() < 0.3
+
+
 # --- states and loads that are not believed ----------------------------------------------------
 
 

@@ -92,7 +92,7 @@ def test_the_tip_that_is_chosen_goes_to_its_target(tip, algorithm):
     arms.run(0.2)
     before = arms.tip(tip)[:3, 3]
     arms.pipeline.aim_tip(TipPose((0.03, 0.0, 0.0), (0.0, 0.0, 0.0, 1.0)), is_relative=True)
-    arms.run(2.0)
+    arms.run(1.4)
     wanted = arms.pipeline.tip_reference.position
     assert np.linalg.norm(wanted - before) == pytest.approx(0.03, rel=1e-3)
     assert np.linalg.norm(arms.tip(tip)[:3, 3] - wanted) < 5e-3

@@ -21,6 +21,18 @@ def test_an_arm_that_moves_when_it_is_enabled_is_not_driven(joint):
     assert words in arm.pipeline.last_fault
 
 
+@pytest.mark.repeats(check=1)
+@pytest.mark.parametrize('joint', [3, 6])
+def test_neither_contacts_nor_a_stop_begin_again_what_was_given_up(joint):
+    arm = FrictionlessArm(0.05, joint)
+    arm.run(0.5)
+    arm.pipeline.react_to_contact('float', 'a contact')
+    arm.run(0.5)
+    arm.pipeline.begin_stop()
+    arm.run(1.0)
+    assert max(arm.energies) < 2.0 * arm.energies[0]
+
+
 def test_an_arm_that_is_too_fast_is_not_driven():
     arm = FrictionlessArm(0.0, 3)
     arm.run(0.01)
