@@ -57,6 +57,18 @@ def fences(text: str) -> Faults:
             yield found.start(), 'a fence that names no language'
 
 
+def tables(text: str) -> Faults:
+    """Yield every table that has no head, as after an empty line among its rows."""
+    for found in re.finditer(
+        r'(?<!\|)\n\|.*\n(?!\|[-:| ]+\n)', re.sub(r'(?m)^ *```[^`]*?```', _blank, text)
+    ):
+        yield found.start() + 1, 'a table without a head'
+
+
+def _blank(found: re.Match[str]) -> str:
+    return re.sub('[^\n]', ' ', found[0])
+
+
 def commands(text: str) -> Faults:
     """Yield every command of a fence that the command line does not take, with its options."""
     for fence in re.finditer(r'^ *```([{}\w]*)\n(.*?)^ *```', text, re.S | re.M):
@@ -303,6 +315,7 @@ def faults() -> Iterator[str]:
         name = str(page.relative_to(ROOT))
         checks = [
             fences(text),
+            tables(text),
             commands(text),
             links(page, text),
             names(text),
