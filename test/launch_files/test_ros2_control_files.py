@@ -55,10 +55,6 @@ def expanded_arm(path):
     return text, model
 
 
-def ros2_control_joints(text):
-    return etree.fromstring(text).findall('ros2_control/joint')
-
-
 def section(name):
     return CONTROLLERS[f'/**/{name}']['ros__parameters']
 
@@ -134,28 +130,16 @@ def test_argument_chooses_the_hardware(path, argument):
     assert (robot.find('gazebo') is not None) == ('gazebo' in argument)
 
 
-def test_arm_is_a_bare_robot_where_no_hardware_is_asked_for():
-    assert etree.fromstring(expanded(ARM)).find('ros2_control') is None
-
-
 @pytest.mark.parametrize('path', PAPERS_ARMS, ids=lambda path: path.stem)
-def test_every_arm_becomes_a_ros2_control_system_in_the_order_of_its_chain(path):
+def test_every_arm_becomes_a_ros2_control_system_in_the_order_of_its_chain_and_stays_itself(path):
     text, model = expanded_arm(path)
-    joints = ros2_control_joints(text)
+    joints = etree.fromstring(text).findall('ros2_control/joint')
     assert [joint.get('name') for joint in joints] == list(model.joint_names)
     for joint in joints:
+        kinds = [part.get('name') for part in joint.findall('state_interface')]
         assert [part.get('name') for part in joint.findall('command_interface')] == ['effort']
-        assert [part.get('name') for part in joint.findall('state_interface')] == [
-            'position',
-            'velocity',
-            'effort',
-        ]
+        assert kinds == ['position', 'velocity', 'effort']
         assert joint.findtext('state_interface/param') == '0.1'
-
-
-@pytest.mark.parametrize('path', PAPERS_ARMS, ids=lambda path: path.stem)
-def test_ros2_control_and_gazebo_leave_the_dynamics_of_an_arm_as_they_are(path):
-    text, model = expanded_arm(path)
     whole = RobotModel.from_urdf(text, tip_link=model.tip_link)
     position = np.linspace(-0.5, 0.5, model.n)
     assert whole.joint_names == model.joint_names
@@ -180,6 +164,7 @@ def test_prefix_is_on_every_name_but_the_world():
 
 def test_masses_and_inertias_of_the_arm_are_those_of_solid_cylinders():
     robot = etree.fromstring(expanded(ARM))
+    assert robot.find('ros2_control') is None  # where no hardware is asked for
     for link in robot.findall('link[inertial]'):
         cylinder = link.find('visual/geometry/cylinder')
         radius, length = (float(cylinder.get(name)) for name in ('radius', 'length'))

@@ -61,6 +61,12 @@ def test_the_quick_start_moves_the_simulated_arm_and_gives_it_a_load(tmp_path):
     def command(words):
         return [sys.executable, '-m', 'robodyn_ros.cli', *shlex.split(words)]
 
+    def until_well():
+        for _ in range(60):  # the reader waits for the nodes
+            if subprocess.run(command('status'), **options).returncode == 0:
+                return
+        pytest.fail('the nodes are not well')
+
     def until_there(**goal):
         for _ in range(60):
             said = subprocess.run(command('status --json'), **options, stdout=subprocess.PIPE)
@@ -79,6 +85,8 @@ def test_the_quick_start_moves_the_simulated_arm_and_gives_it_a_load(tmp_path):
                 continue
             if words.endswith('--node simulator_node'):  # the reader sees it arrive
                 until_there(joint1=0.5, joint2=-0.5, joint5=0.5)
+            if words == 'status':
+                until_well()
             subprocess.run(command(words), **options, check=True)
         until_there(joint1=-0.5, joint2=-0.5, joint5=-0.5)
         assert (tmp_path / 'session.png').stat().st_size > 10_000
