@@ -224,8 +224,8 @@ def test_killed_node_is_replaced_while_the_arm_moves(plant):
 
 
 @fault(
-    'node killed or stopped, and restarted, twenty times in motion, with physics',
-    'The same each time; no earlier process is left.',
+    'node ended by SIGKILL or SIGINT, and restarted, twenty times in motion, with physics',
+    'Each new node compensates gravity; no earlier process is left.',
 )
 def test_storm_of_restarts(plant, monkeypatch):
     rig, chance = plant.rig, random.Random(3)
