@@ -33,7 +33,7 @@ from robodyn_ros import RobotModel
 from robodyn_ros.control.contact_thresholds import ObservedRecording, contact_thresholds
 from robodyn_ros.control.core_binding import core
 
-FORCE, DURATION, PATIENCE = 15.0, 0.3, 0.35
+FORCE, DURATION, LONGEST_DELAY = 15.0, 0.3, 0.35
 PIECE = 20.0  # of a swaying motion [s]
 
 
@@ -94,7 +94,7 @@ class SwayingRig(ContactRig):
         )
 
     def observed(self):
-        """Return what was observed since the last time that somebody asked, which is forgotten."""
+        """Return what was observed since the last time of this call, which is dropped."""
         joints, rows = core.StationaryJoints(self.model.n), []
         for state in self.states:
             time, velocity = seconds(state.header.stamp), np.array(state.velocity)
@@ -111,7 +111,7 @@ class SwayingRig(ContactRig):
 
     def sways(self, duration, push=None):
         """
-        Sway one piece after the other for so long [s], and forget what was heard.
+        Sway one piece after the other for so long [s], and drop what was received.
 
         Parameters
         ----------
@@ -132,9 +132,9 @@ class SwayingRig(ContactRig):
         """Return how many contacts so long [s] of motion without a push raise."""
         known = len(self.contacts)
         self.sways(duration)
-        return sum(not told.is_over for told in self.contacts[known:])
+        return sum(not each.is_over for each in self.contacts[known:])
 
-    def delays(self, count, size, duration, patience):
+    def delays(self, count, size, duration, longest):
         """
         Push the tip in random directions while it sways, once a second.
 
@@ -143,7 +143,7 @@ class SwayingRig(ContactRig):
         count : int
         size, duration : float
             Of the force [N] and [s].
-        patience : float
+        longest : float
             How long after its begin a contact counts [s].
 
         Returns
@@ -163,9 +163,11 @@ class SwayingRig(ContactRig):
 
         while len(begins) < count:
             self.sways(PIECE, push)
-        told = np.array([seconds(each.header.stamp) for each in self.contacts if not each.is_over])
+        found = np.array(
+            [seconds(each.header.stamp) for each in self.contacts if not each.is_over]
+        )
         return [
-            next(iter(told[(begin < told) & (told <= begin + patience)] - begin), None)
+            next(iter(found[(begin < found) & (found <= begin + longest)] - begin), None)
             for begin in begins
         ]
 
@@ -198,7 +200,7 @@ def measure(name: str, folder: Path, pushes: int, minutes: float) -> None:
     try:
         rig.begin(name, folder, seed=0, **thresholds)
         if pushes:
-            delays = rig.delays(pushes, FORCE, DURATION, PATIENCE)
+            delays = rig.delays(pushes, FORCE, DURATION, LONGEST_DELAY)
             found = [1e3 * delay for delay in delays if delay is not None]
             print(
                 f'{name}: {len(found)} of {len(delays)} pushes of {FORCE:g} N found, median '

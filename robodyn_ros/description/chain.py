@@ -284,23 +284,26 @@ def serial_chain(
             [bodies[i + 1].link_transforms[tip] for i, tip in zip(tips, tip_links, strict=True)]
         ),
         gravity=gravity,
-        unmodelled_joints=_unmodelled_joints(tree, description, base, bodies),
+        unmodelled_joints=_unmodelled_joints(tree, description, base, joints, bodies),
         findings=(*findings, *mount_findings),
     )
 
 
 def _unmodelled_joints(
-    tree: LinkTree, description: RobotDescription, base: str, bodies: Sequence[Body]
+    tree: LinkTree,
+    description: RobotDescription,
+    base: str,
+    joints: Sequence[Joint],
+    bodies: Sequence[Body],
 ) -> tuple[str, ...]:
     """Return the movable joints that move no mass of the model, no tip and not the base link."""
-    moving: set[str] = set()
-    carried = [name for body in bodies[1:] for name in body.link_transforms]
-    for link in (base, *(body for body in carried if description.links[body].has_mass)):
+    moving = {joint.name for joint in joints}
+    carried = [link for body in bodies[1:] for link in body.link_transforms]
+    for link in (base, *(name for name in carried if description.links[name].has_mass)):
         joint = tree.parent_joint.get(link)
         while joint is not None and joint.name not in moving:
             moving.add(joint.name)
             joint = tree.parent_joint.get(joint.parent)
-    moving.update(tree.parent_joint[next(iter(body.link_transforms))].name for body in bodies[1:])
     return tuple(
         name
         for name, joint in description.joints.items()

@@ -168,15 +168,8 @@ def test_no_stream_second_source_or_mount_throws_an_arm(case):
 
 @pytest.mark.slow
 @pytest.mark.hypothesis
+@pytest.mark.parametrize('cases', [SPRINGS, WEIGHED], ids=['springs', 'weighed loads'])
 @settings(max_examples=20)
-@given(case=SPRINGS)
-def test_no_change_of_springs_motion_or_push_throws_an_arm(case):
-    event(judge('', case))
-
-
-@pytest.mark.slow
-@pytest.mark.hypothesis
-@settings(max_examples=20)
-@given(case=WEIGHED)
-def test_no_load_that_is_weighed_at_any_time_throws_an_arm(case):
-    event(judge('', case))
+@given(data=st.data())
+def test_no_change_of_springs_motion_push_or_weighing_throws_an_arm(cases, data):
+    event(judge('', data.draw(cases)))

@@ -267,7 +267,7 @@ def test_no_message_makes_a_state_that_was_not_measured(sequence):
             assert not np.isinf(state.velocity).any()
 
 
-def test_trouble_is_told_until_it_is_over():
+def test_trouble_is_reported_until_it_is_over():
     states, long = buffer(), 'x' * 1000
     for names, position, trouble in (
         (['left_a', long], [1.0, 2.0], 'joint states name left_a, xxxx'),

@@ -178,7 +178,7 @@ def along(places, rates):
 @pytest.mark.parametrize('name', ['panda.urdf', 'ur5_robot.urdf'])
 @pytest.mark.parametrize('part', [0.75, 0.9])
 def test_dry_friction_is_timed_as_by_toppra_with_its_own(name, part):
-    """Gravity and friction need so much of a limit where they need most; joints turn round."""
+    """The largest share of a limit that gravity and friction take is given; joints reverse."""
     model, points = arm(name), waypoints(arm(name), 3)
     path, length = spline_by_toppra(points)
     places = np.linspace(0.0, length, 401)

@@ -208,7 +208,7 @@ def test_motion_is_run_as_its_node_does_where_nothing_else_is_given():
 
 
 @pytest.mark.parametrize('told', [('false', '0.0'), ('true', '0.8')])
-def test_drives_of_a_simulation_are_torque_sources_unless_told_otherwise(arm, told):
+def test_drives_of_a_simulation_are_torque_sources_unless_chosen_otherwise(arm, told):
     switch, fraction = told
     names = ('drive_compensates_gravity', 'drive_compensates_friction', 'drive_knows_payload')
     changes = dict(zip(names, (switch, fraction, switch))) if switch == 'true' else {}

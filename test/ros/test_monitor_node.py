@@ -58,7 +58,7 @@ class Rig(GraphRig):
         given = {'model': str(folder / 'found.yaml'), 'history': str(self.history), **parameters}
         overrides = [Parameter(name, value=value) for name, value in given.items()]
         self.monitor = self.add(MonitorNode(context=self.context, parameter_overrides=overrides))
-        self.until_heard(self.states)
+        self.until_subscribed(self.states)
 
     def move(self, recording, start, effort=None, at=lambda k: None):
         """Publish a recording from a stamp on, then two seconds of standstill."""
@@ -154,7 +154,7 @@ def test_where_joint_states_have_no_efforts_those_are_taken_that_the_node_comman
 ):
     rig = Rig(tmp_path, found, efforts='torques')
     try:
-        rig.until_heard(rig.torques)
+        rig.until_subscribed(rig.torques)
         rig.move(arm.recording(54, 8.0, rate=100.0), 1000.0)
         rig.until(lambda: rig.motions())
         (motion,) = rig.motions()

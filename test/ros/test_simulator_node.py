@@ -90,7 +90,7 @@ class SimulatorRig(GraphRig):
         """Start a simulator whose first state has come, and wait for the torques to it."""
         given = {'urdf_file': str(self.urdf), 'lockstep': True, 'lockstep_timeout': 0.05}
         simulator = self.start(**{**given, **parameters})
-        self.until_heard(self.torques)
+        self.until_subscribed(self.torques)
         self.until(lambda: self.states)
         return simulator
 
@@ -186,7 +186,7 @@ def test_held_time_stands_still_until_the_release_and_no_answer_from_before_coun
 @pytest.mark.longer
 def test_in_real_time_a_held_arm_takes_no_command_before_the_release(rig):
     rig.start(urdf_file=str(rig.urdf), hold=True)
-    rig.until_heard(rig.commands)
+    rig.until_subscribed(rig.commands)
     rig.commands.publish(Float64MultiArray(data=[40.0, 0.0]))
     rig.until(lambda: len(rig.states) >= 50)
     assert all(list(state.position) == [0.0, 0.0] for state in rig.states)
@@ -249,8 +249,8 @@ def test_commands_that_are_published_elsewhere_are_named_with_the_remapping(rig)
 def test_wrench_at_the_tip_acts_from_its_stamp_on(rig, tips):
     wrenches = rig.node.create_publisher(WrenchStamped, 'tip_wrench', 10)
     rig.start(urdf_file=str(rig.urdf), lockstep=True, time_step=0.01, tip_links=tips)
-    rig.until_heard(rig.torques)
-    rig.until_heard(wrenches)
+    rig.until_subscribed(rig.torques)
+    rig.until_subscribed(wrenches)
     rig.until(lambda: rig.states)
     # Upwards on the tip from 0.05 s to 0.08 s.
     for nanosec, force in ((80_000_000, 0.0), (50_000_000, 40.0)):
@@ -271,7 +271,7 @@ def test_wrench_at_the_tip_acts_from_its_stamp_on(rig, tips):
 
 def test_in_real_time_the_arm_stands_on_its_brakes_until_the_first_command(rig):
     rig.start(urdf_file=str(rig.urdf), initial_position=[0.3, -0.2], publish_clock=True)
-    rig.until_heard(rig.commands)
+    rig.until_subscribed(rig.commands)
     rig.until(lambda: len(rig.states) >= 50)
     assert all(list(state.position) == [0.3, -0.2] for state in rig.states)
     rig.commands.publish(Float64MultiArray(data=[1.0]))  # not a command for this arm
@@ -306,7 +306,7 @@ def test_states_that_are_made_up_for_bear_the_times_of_their_motion(rig):
 def test_drives_in_another_unit_take_and_report_it(rig):
     scales = {'effort_scale': [8.0, -2.0], 'command_scale': [0.25, -0.5]}
     rig.start(urdf_file=str(rig.urdf), **scales)
-    rig.until_heard(rig.commands)
+    rig.until_subscribed(rig.commands)
     rig.until(lambda: rig.states)
     rig.commands.publish(Float64MultiArray(data=[10.0, 4.0]))  # 40 N m and -8 N m
     rig.until(lambda: rig.states[-1].position[0] > 0.01)
@@ -317,8 +317,8 @@ def test_in_lockstep_drives_in_another_unit_wait_for_the_command(rig):
     rig.start(
         urdf_file=str(rig.urdf), lockstep=True, lockstep_timeout=0.05, command_scale=[0.25, -0.5]
     )
-    rig.until_heard(rig.torques)
-    rig.until_heard(rig.commands)
+    rig.until_subscribed(rig.torques)
+    rig.until_subscribed(rig.commands)
     rig.until(lambda: rig.states)
     rig.answer(rig.states[-1], effort=[7.0, 5.0])
     rig.until_more(3)
@@ -466,7 +466,7 @@ def test_servo_takes_positions_and_torques_behind_them(rig):
         urdf_file=str(rig.urdf),
         **{'drive.position_gain': [400.0, 100.0], 'drive.velocity_gain': [80.0, 20.0]},
     )
-    rig.until_heard(rig.commands)
+    rig.until_subscribed(rig.commands)
     rig.until(lambda: rig.states)
 
     def rests_at(data):
@@ -500,7 +500,7 @@ def test_driver_that_compensates_gravity_and_knows_its_payload_needs_no_torque(r
 
 def test_command_that_its_scale_makes_infinite_is_ignored(rig):
     rig.start(urdf_file=str(rig.urdf), command_scale=[1e-9])
-    rig.until_heard(rig.commands)
+    rig.until_subscribed(rig.commands)
     rig.commands.publish(Float64MultiArray(data=[1e308, 0.0]))
     rig.until(lambda: 'is no torque' in rig.log)
     assert 'held by its brakes' not in rig.log

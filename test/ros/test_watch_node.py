@@ -95,8 +95,8 @@ def read(frame):
 def test_a_browser_hears_pose_torques_and_contact(rig):
     assert rig.node.count_subscribers('/dynamics_node/dynamics_state') == 0
     with rig.browser() as browser:
-        rig.until_heard(rig.states)
-        rig.until_heard(rig.contacts)
+        rig.until_subscribed(rig.states)
+        rig.until_subscribed(rig.contacts)
         rig.contacts.publish(Contact(link='link2'))
         told = {}
         deadline = time.monotonic() + PATIENCE
@@ -168,8 +168,8 @@ NO_MESSAGES = [b'', b'\0\1\0\0' + b'\xff' * 64, b'\0\1\0\0' + b'\0' * 8 + b'\xff
 
 def test_a_contact_that_is_none_ends_no_page(rig):
     with rig.browser() as browser:
-        rig.until_heard(rig.states)
-        rig.until_heard(rig.contacts)
+        rig.until_subscribed(rig.states)
+        rig.until_subscribed(rig.contacts)
         shown = []
 
         def publish():

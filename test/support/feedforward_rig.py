@@ -72,7 +72,7 @@ class Rig(GraphRig):
 
     def send(self, message):
         """Return what the controller is sent for a trajectory."""
-        self.until_heard(self.trajectories)
+        self.until_subscribed(self.trajectories)
         self.until(lambda: self.node.count_subscribers(self.node._output.topic_name) > 0)
         count = len(self.out)
         self.trajectories.publish(message)

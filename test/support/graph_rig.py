@@ -74,7 +74,7 @@ class GraphRig:
         """Take in messages for a while [s]."""
         spin_until(self.executor, time.monotonic() + duration)
 
-    def until_heard(self, publisher):
+    def until_subscribed(self, publisher):
         """Wait until somebody has subscribed to a topic."""
         self.until(lambda: publisher.get_subscription_count() > 0)
 

@@ -83,7 +83,7 @@ class Listener(GraphRig):
         publisher = self.node.create_publisher(JointTrajectory, topic, 10)
         point = JointTrajectoryPoint(positions=[float(value) for value in position])
         point.time_from_start.sec = seconds
-        self.until_heard(publisher)
+        self.until_subscribed(publisher)
         publisher.publish(JointTrajectory(joint_names=list(names), points=[point]))
 
 

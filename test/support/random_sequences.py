@@ -448,8 +448,7 @@ class Arm(FrictionlessArm):
             else:
                 self.work += LET_GO
             self.run(given[0])
-            self.simulation.push(np.array([*given[1], 0.0, 0.0, 0.0]))
-            self.pushed = self.now + given[2]
+            self.happen(('push', *given[1:]))
             self.run(given[2])
         elif kind == 'silence':
             # Without friction nobody holds an arm for longer by what it did before.

@@ -375,13 +375,10 @@ public:
     std::fill_n(setpoint.begin(), n, kUnnamed);
     const std::vector<std::string> & joints = arm_->joints.names;
     const char * const * const others = arm_->model->unmodelled_joints;
+    const char * const * const end = others + arm_->model->unmodelled;
     bool is_one_modelled = false;
     for (std::size_t i = 0; i < names.size(); ++i) {
-      if (
-        std::find(others, others + arm_->model->unmodelled, names[i]) !=
-        others + arm_->model->unmodelled) {
-        continue;
-      }
+      if (std::find(others, end, names[i]) != end) { continue; }
       const auto joint = static_cast<std::size_t>(
         std::find(joints.begin(), joints.end(), names[i]) - joints.begin());
       if (joint == n) { return "a joint is not the arm's"; }

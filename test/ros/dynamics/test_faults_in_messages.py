@@ -125,9 +125,9 @@ def test_joint_state_of_absurd_size_is_ignored_by_its_size(rig):
 
 @fault(
     "a gripper's old stamps and malformed messages",
-    'Ignored, without a warning.',
+    'They are ignored, without a warning.',
 )
-def test_what_another_device_does_wrong_is_not_told_of_the_arm(rig):
+def test_what_another_device_does_wrong_is_not_reported_of_the_arm(rig):
     before, count = len(rig.log), int(rig.report['malformed_joint_states'])
     old = rig.node.get_clock().now().to_msg()
     old.sec -= 86400

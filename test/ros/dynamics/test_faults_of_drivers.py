@@ -212,9 +212,9 @@ def test_half_an_arm_is_stale(rig):
 
 @fault(
     'driver at 10 Hz',
-    'Gravity for half a period ahead, little damping; WARN with the needed rate.',
+    'Gravity is commanded for half a period ahead, with little damping; a WARN names the rate.',
 )
-def test_slow_driver_gets_gravity_and_is_told_of_its_rate(rig, gravity):
+def test_slow_driver_gets_gravity_and_a_warning_with_the_rate(rig, gravity):
     forget_reference(rig)
     rig.driver(rate=10.0)
     rig.until_commanded(more=15)

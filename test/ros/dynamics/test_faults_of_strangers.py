@@ -84,7 +84,7 @@ def test_node_that_cannot_be_secured_commands_nothing(rig, tmp_path, made, word)
     'a stranger on a secured bus',
     'With the policies in sros2/ its messages reach no node, and it receives none.',
 )
-def test_stranger_is_neither_heard_nor_told(rig, tmp_path, panda_urdf):
+def test_stranger_is_neither_received_nor_answered(rig, tmp_path, panda_urdf):
     if not shutil.which('ros2'):
         pytest.skip('needs the command `ros2 security`, which makes the keys')
     keystore = tmp_path / 'keystore'

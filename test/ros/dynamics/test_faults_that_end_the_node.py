@@ -211,8 +211,8 @@ def test_node_is_taken_over_again_and_again(rig, gravity):
     assert ends_with(rig, gravity)
 
 
-@fault('SIGINT while stopped', 'On waking the stop command, code 0.')
-def test_stopped_node_that_is_told_to_stop_does_when_it_wakes(rig, gravity):
+@fault('SIGINT while stopped', 'When it wakes it sends the stop command; exit code 0.')
+def test_stopped_node_that_gets_a_signal_stops_when_it_wakes(rig, gravity):
     carry(rig, on_stop='zero')
     rig.pause()
     rig.process.send_signal(signal.SIGINT)
