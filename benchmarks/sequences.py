@@ -10,8 +10,8 @@ outliers of positions, clocks that are set, velocities that are reversed, zero, 
 late or missing; half of the sequences of drivers come in as the controller's. Then streams of
 positions, a second source of states, mounted bases; and an arm on springs that weighs what it
 holds at any time, while hands press and let go. The largest kinetic energy is compared with 1.1
-times that of the reference plus 0.05 J (of streams 1.44 times), the work of external forces, and
-0.5 J for each weighing. Printed of each kind are how many sequences exceed that, by how much the
+times that of the reference plus 0.05 J (of streams 1.44 times) and the work of external forces.
+Printed of each kind are how many sequences exceed that, by how much the
 worst, how many motions were followed and refused, and in how many sequences velocities were found
 wrong. Then the largest kinetic energy of an arm that begins with 0.2 rad/s in gravity
 compensation, over the rate of its joint states. --write puts both tables into docs/safety.md.

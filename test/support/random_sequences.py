@@ -24,7 +24,6 @@ from robodyn_ros.control.trajectory import Trajectory
 from robodyn_ros.errors import NoSolution, RobodynError
 
 NAMES = tuple(f'panda_joint{i}' for i in range(1, 8))
-LET_GO = 0.5  # J, that a hand may put in which presses, is taken for a weight and lets go
 TILTING = 0.2  # s, that a base takes
 SETTLING = 0.4  # s, until the torque of a new load or gravity has come, at the rate limit
 BEGIN = 0.05  # s, from the first state on
@@ -445,8 +444,6 @@ class Arm(FrictionlessArm):
                 self.pipeline.weigh(self.simulation._model.opt.gravity)
             except RobodynError:
                 self.refusals += 1
-            else:
-                self.work += LET_GO
             self.run(given[0])
             self.happen(('push', *given[1:]))
             self.run(given[2])
