@@ -130,6 +130,11 @@ InverseDynamicsController::CallbackReturn InverseDynamicsController::on_configur
     RCLCPP_INFO(
       get_node()->get_logger(), "model of %zu joints to '%s' by %s, kinematics %.12s", n_,
       tip_link(model), model.generator, model.kinematics);
+    if (model.unmodelled > 0) {
+      RCLCPP_INFO(
+        get_node()->get_logger(), "left out of setpoints: %s, which move nothing of the model",
+        library->unmodelled_joints().c_str());
+    }
   } catch (const std::exception & error) {
     RCLCPP_ERROR(get_node()->get_logger(), "cannot configure: %s", error.what());
     return CallbackReturn::FAILURE;

@@ -112,6 +112,12 @@ public:
     return {model_.joint_names, model_.joint_names + model_.joints};
   }
 
+  // The names that a setpoint may have beside those of the joints, as text; "none" where there are none.
+  std::string unmodelled_joints() const
+  {
+    return listed({model_.unmodelled_joints, model_.unmodelled_joints + model_.unmodelled});
+  }
+
 private:
   static void close(void * handle)
   {
