@@ -239,7 +239,7 @@ def test_two_link_arm_depends_on_the_second_angle_alone():
     assert not structure['G_1'].nonzero and not structure['G_2'].nonzero
 
 
-def test_tolerance_sees_through_a_right_angle_of_five_digits():
+def test_tolerance_accepts_a_right_angle_of_five_digits():
     arm = CYLINDRICAL.model()
     alpha = arm.dh.alpha.copy()
     alpha[2] += 4e-6
@@ -294,7 +294,7 @@ def test_guidelines_of_the_cartesian_arm():
     assert gravity.met is False  # its first joint lifts
 
 
-def test_guidelines_see_an_oblique_axis():
+def test_guidelines_find_an_oblique_axis():
     arm = PUMA.model()
     alpha = arm.dh.alpha.copy()
     alpha[4] = np.radians(60)
@@ -318,7 +318,7 @@ def chain(*joints):
     return rd.RobotModel.from_urdf(robot(*parts))
 
 
-def test_guideline_of_right_angles_sees_axes_that_are_not_neighbours():
+def test_guideline_of_right_angles_finds_axes_that_are_not_neighbours():
     # Three slides, each at right angles to the next: d_13 = m3 z1 . z3 = -5 cos(30 deg) m3 / 5.
     right = np.pi / 2
     slides = [('prismatic', 0, 0), ('prismatic', right, np.pi / 6), ('prismatic', right, 0)]

@@ -106,7 +106,7 @@ def test_the_books_lists_are_complete():
 
 
 @pytest.mark.parametrize('part', ['translational', 'rotational'])
-def test_part_that_the_book_sees_dominate_is_the_larger_one(split, part):
+def test_part_that_dominates_in_the_book_is_the_larger_one(split, part):
     for symbol in set(BOOK[part]) - OTHERWISE:
         element = split[symbol]
         sizes = [np.abs(x).max() for x in (element.translational, element.rotational)]

@@ -33,7 +33,7 @@ def test_dh_json_can_be_read_back():
     assert record['residual']['torque'] < 1e-8
 
 
-def test_residual_sees_a_wrong_table():
+def test_residual_shows_a_wrong_table():
     chain = Chain.from_urdf_text(two_link_urdf())
     right, wrong = (
         conversion_residual(chain, rd.RobotModel.from_urdf(two_link_urdf(length=length)))
@@ -45,7 +45,7 @@ def test_residual_sees_a_wrong_table():
     assert wrong.torque > 1e-4
 
 
-def test_check_lists_findings_and_its_exit_code_tells_of_warnings(tmp_path):
+def test_check_lists_findings_and_its_exit_code_shows_warnings(tmp_path):
     assert "carries 0.76 kg of 'panda_hand'" in output_of('check', *PANDA)
     path = tmp_path / 'arm.urdf'
     path.write_text(two_link_urdf())

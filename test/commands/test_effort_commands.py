@@ -77,7 +77,7 @@ def test_effort_as_json_has_null_where_nothing_is_known(folder):
     assert all(6 < factor < 20 for factor in scaled)
 
 
-def test_payload_says_the_call_that_tells_the_node(folder):
+def test_payload_prints_the_call_that_sets_it_at_the_node(folder):
     answer = run(folder, 'payload', 'loaded.csv', '--identified', 'identified.yaml')
     assert answer.exit_code == 0, answer.output
     call = re.search('SetPayload "(.*)"', answer.output).group(1)

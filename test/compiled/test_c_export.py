@@ -163,7 +163,7 @@ def test_tables_hold_what_the_core_gives(tmp_path):
 
 
 @needs_compiler
-def test_forward_dynamics_tells_where_the_arm_has_no_inertia(tmp_path):
+def test_forward_dynamics_reports_where_the_arm_has_no_inertia(tmp_path):
     # A point mass at the end of two massless links: stretched out, nothing resists.
     parameters = np.zeros((2, 10))
     parameters[1, [3, 5, 6, 9]] = 1.0

@@ -238,7 +238,7 @@ def test_compiler_of_a_killed_process_ends_with_what_it_started(tmp_path):
 # --- where it keeps what it made ---------------------------------------------------------------
 
 
-def test_user_whom_the_machine_does_not_know_gets_functions_and_a_note(arm, monkeypatch):
+def test_user_without_an_account_on_the_machine_gets_functions_and_a_note(arm, monkeypatch):
     def unknown(uid):
         raise KeyError(f'getpwuid(): uid not found: {uid}')
 

@@ -488,7 +488,7 @@ def test_torque_follows_the_arm_under_a_stopped_clock():
     assert command.torque == pytest.approx(WEIGHT * np.cos([0.1 + 0.001 * i, 0.2]))
 
 
-def test_clock_that_jumps_in_a_state_that_is_refused_is_not_believed_in_the_next():
+def test_clock_that_jumps_in_a_state_that_is_refused_is_not_accepted_in_the_next():
     arm = enabled()
 
     def receive(position, ahead=0.0):
@@ -537,7 +537,7 @@ def test_arm_that_moves_when_it_is_enabled_is_braked_and_held(speed, status):
     assert arm.pipeline.reference_status == ('holding' if speed else 'none')
 
 
-def test_joint_that_is_too_fast_is_told_once_and_not_with_the_speed_of_every_cycle():
+def test_joint_that_is_too_fast_is_logged_once_and_not_with_the_speed_of_every_cycle():
     arm = enabled()
     arm.run(0.05)
     told = []

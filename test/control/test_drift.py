@@ -63,7 +63,7 @@ def test_gravity_that_differs_is_named_with_its_value(position, true):
     assert ('% less' if true < 9.81 else '% more') in words
 
 
-def test_arm_at_9_80_is_told_what_gazebo_s_default_does():
+def test_arm_at_9_80_is_explained_by_gazebo_s_default():
     words = next(each for each in told(BENT, gravity=(0.0, 0.0, -9.80)) if each)
     assert 'the arm drifts, joint2 by -' in words
     assert 'gravity of 9.8 in place of 9.81 m/s^2 (0.10 % less)' in words
@@ -71,7 +71,7 @@ def test_arm_at_9_80_is_told_what_gazebo_s_default_does():
 
 @pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('mass', [0.02, 0.2])
-def test_payload_that_nobody_told_is_named_with_its_mass(mass):
+def test_payload_that_nobody_set_is_named_with_its_mass(mass):
     words = next(each for each in told(BENT, payload=Payload(mass, link='tool0')) if each)
     found = words.rpartition(' or by ')[2].rpartition('explained by ')[2].split()[0]
     assert float(found) == pytest.approx(mass, rel=0.02)
@@ -80,12 +80,12 @@ def test_payload_that_nobody_told_is_named_with_its_mass(mass):
 
 @pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('noise', [0.0, 1e-3])
-def test_arm_that_does_not_drift_is_told_nothing(noise):
+def test_arm_that_does_not_drift_is_not_reported(noise):
     assert not any(told(BENT, noise=noise))
 
 
 @pytest.mark.longer
-def test_arm_that_a_hand_leads_is_told_nothing():
+def test_arm_that_a_hand_leads_is_not_reported():
     def hand(time):
         return np.array([3.0, 4.0, -2.0, 0.3, 0.2, 0.0]) * np.sin(1.3 * time)
 
@@ -93,7 +93,7 @@ def test_arm_that_a_hand_leads_is_told_nothing():
 
 
 @pytest.mark.longer
-def test_arm_that_coasts_is_told_nothing():
+def test_arm_that_coasts_is_not_reported():
     def push(time):
         return np.array([0.0, 2.0, 1.0, 0.0, 0.0, 0.0]) * (time < 0.02)
 
@@ -105,5 +105,5 @@ def test_arm_that_is_pushed_sideways_is_not_explained_by_weight():
     assert not any(told(BENT, push=lambda time: np.array([0.2, 0.0, 0.0, 0.0, 0.0, 0.0])))
 
 
-def test_arm_that_sticks_is_told_nothing():
+def test_arm_that_sticks_is_not_reported():
     assert not any(told(BENT, gravity=(0.0, 0.0, -9.80), noise=1e-3, sticks=True))

@@ -538,7 +538,9 @@ def sagged(**parameters):
     [{}, {'retime': 0.5}, {'servo_gains': (2000.0,)}],
     ids=['effort', 'retime', 'servo'],
 )
-def test_command_to_an_arm_that_a_soft_drive_holds_begins_where_the_drive_was_told(parameters):
+def test_command_to_an_arm_that_a_soft_drive_holds_begins_where_the_drive_was_commanded(
+    parameters,
+):
     soft = sagged(**parameters)
     for _ in range(3):
         told = soft.told()[0]
@@ -548,7 +550,7 @@ def test_command_to_an_arm_that_a_soft_drive_holds_begins_where_the_drive_was_to
         soft.run(2.0)
 
 
-def test_command_within_a_motion_begins_at_the_place_and_speed_that_a_soft_drive_was_told():
+def test_command_within_a_motion_begins_at_the_place_and_speed_that_a_soft_drive_was_commanded():
     soft = sagged()
     soft.send(bare(soft.arm, STANCE - 0.2))
     soft.run(0.5)
@@ -559,14 +561,14 @@ def test_command_within_a_motion_begins_at_the_place_and_speed_that_a_soft_drive
     np.testing.assert_allclose(found.trajectory.velocities[0], velocity, atol=1e-4)
 
 
-def test_hold_on_request_keeps_what_a_soft_drive_was_told():
+def test_hold_on_request_keeps_what_a_soft_drive_was_commanded():
     soft = sagged()
     goal = soft.told()[0]
     held = soft.hold()
     np.testing.assert_allclose(held.trajectory.positions, np.tile(goal, (2, 1)), atol=1e-9)
 
 
-def test_hand_that_moved_the_arm_and_swinging_change_nothing_in_what_the_drive_was_told():
+def test_hand_that_moved_the_arm_and_swinging_change_nothing_in_what_the_drive_was_commanded():
     soft = sagged()
     soft.run(0.5, SAG + 0.2)
     soft.run(1.0)
@@ -649,7 +651,7 @@ def test_command_while_one_waits_for_its_start_within_a_motion_begins_where_the_
     assert 'the controller has not begun it' in off_notes(found)[0]
 
 
-def test_command_while_one_waits_that_was_sent_anew_to_an_arm_at_rest_begins_where_it_was_told():
+def test_command_sent_anew_to_an_arm_at_rest_while_one_waits_begins_where_it_was_commanded():
     soft = sagged()
     soft.filler.with_efforts(bare(soft.arm), soft.now, 5.0)
     soft.run(1.0)

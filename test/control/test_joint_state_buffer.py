@@ -48,7 +48,7 @@ def test_each_joint_becomes_stale_on_its_own_by_receipt_and_by_the_age_of_its_st
 
 
 @pytest.mark.parametrize('velocity', [[], [NAN, NAN], [float('inf'), NAN]])
-def test_missing_velocity_is_unknown_until_the_filter_knows_it(velocity):
+def test_missing_velocity_is_unknown_until_the_filter_has_it(velocity):
     states = buffer()
     states.receive(['a', 'b'], [1.0, 2.0], velocity, received=1.0, stamp=10.0)
     assert np.isnan(states.take().velocity).all()
@@ -197,7 +197,7 @@ def test_source_far_behind_is_passed_over_as_long_as_a_newer_one_has_just_sent(s
     assert states.take().position.tolist() == [position, position]
 
 
-def test_clock_that_was_set_back_is_believed():
+def test_clock_that_was_set_back_is_accepted():
     states = buffer()
     states.receive(['a', 'b'], [1.0, 2.0], [], received=1.0, stamp=100.0)
     states.receive(['a', 'b'], [0.0, 0.0], [], received=1.01, stamp=0.01)
@@ -281,7 +281,7 @@ def test_trouble_is_reported_until_it_is_over():
         assert len(states.trouble()) < 200
 
 
-def test_names_of_strangers_are_told_without_escapes_of_terminals():
+def test_names_of_strangers_are_logged_without_escapes_of_terminals():
     states = buffer()
     states.receive(['\x1b[31mred\nline', '\u009b2J'], [1.0, 2.0], [], received=1.0)
     assert states.trouble().isprintable()
@@ -305,7 +305,7 @@ def test_trouble_of_the_past_is_forgotten_although_the_stamps_are_old():
         (5.0, "another clock (5 s behind this node's): set use_sim_time as their source does"),
     ],
 )
-def test_stamps_that_are_too_old_are_told_and_only_very_old_ones_doubt_the_clock(age, words):
+def test_stamps_that_are_too_old_are_reported_and_only_very_old_ones_as_another_clock(age, words):
     states = buffer()
     states.receive(['a', 'b'], [0.0, 0.0], [0.0, 0.0], received=10.0, stamp=1.0, age=age)
     assert states.trouble().endswith(words) and bool(states.trouble()) == bool(words)

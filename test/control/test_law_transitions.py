@@ -236,7 +236,7 @@ def test_arm_that_moves_when_states_come_back_is_brought_to_rest():
 # --- states and loads that are not believed ----------------------------------------------------
 
 
-def test_state_that_no_joint_can_have_come_to_is_not_believed():
+def test_state_that_no_joint_can_have_come_to_is_not_accepted():
     arm = enabled()
     arm.run(0.05)
     arm.now += 0.001
@@ -263,7 +263,7 @@ def test_arm_that_the_drives_cannot_carry_is_left_to_its_brakes():
 # --- stopping in motion ------------------------------------------------------------------------
 
 
-def test_told_to_stop_in_motion_it_brakes_before_the_stop_command():
+def test_stopped_in_motion_it_brakes_before_the_stop_command():
     arm = following(goal=[0.3, 0.2])
     moving = arm.run(0.5)[-1].reference
     arm.pipeline.begin_stop()

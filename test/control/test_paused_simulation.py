@@ -106,7 +106,7 @@ def test_without_simulated_time_a_pause_is_stale_as_ever():
     assert arm.buffer.standstill(arm.now + JointStateBuffer.LONGEST_STEP) == 0.0
 
 
-def test_stamps_that_stand_still_with_simulated_time_are_believed_but_not_without():
+def test_stamps_that_stand_still_with_simulated_time_are_accepted_but_not_without():
     paused = PausedArm()
     paused.run()
     for pace, is_stopped in ((0.0, False), (1.0, True)):

@@ -88,7 +88,7 @@ def cycle(stack, now, position):
 DEGREES = [0.0, -60.0, 50.0, 0.0, 0.0, 0.0]
 
 
-def test_a_ur5_in_degrees_is_commanded_nothing_and_told_why(ur5_urdf):
+def test_a_ur5_in_degrees_is_commanded_nothing_and_the_reason_is_logged(ur5_urdf):
     stack = ur5_stack(ur5_urdf)
     # What was commanded once is of the wrong sign.
     right, wrong = (gravity_torque(stack.model, q)[1] for q in (np.radians(DEGREES), DEGREES))
@@ -125,7 +125,7 @@ def test_after_a_driver_changes_to_degrees_gravity_is_held_where_the_arm_was(ur5
     np.testing.assert_array_equal(stack.joint_states.take().position, place)
 
 
-def test_a_driver_of_other_joints_is_heard_beside_one_in_degrees(ur5_urdf):
+def test_a_driver_of_other_joints_is_read_beside_one_in_degrees(ur5_urdf):
     states = ur5_stack(ur5_urdf).joint_states
     names, still = states.joint_names, [0.0] * 3
     states.receive(names[:3], DEGREES[:3], still, received=100.0)

@@ -75,7 +75,7 @@ def test_joint_that_gravity_does_not_turn_is_refused_by_name():
         servo_gains(MODEL, *poses(), joints=['panda_joint6'], resolution=0.5)
 
 
-def test_reversed_joint_is_told_so():
+def test_reversed_joint_is_reported():
     position, commanded = poses()
     with pytest.raises(InsufficientRecording, match="'panda_joint2' servo gain: -.*positive"):
         servo_gains(MODEL, position, 2 * position - commanded, joints=['panda_joint2'])
@@ -165,7 +165,7 @@ def test_next_trajectory_goes_on_from_where_the_arm_is_meant_to_be():
     np.testing.assert_allclose(first.positions[0], held.positions[0], atol=1e-9)
 
 
-def test_offset_that_is_cut_is_told():
+def test_offset_that_is_cut_is_reported():
     found = feedforward(gains=(100.0,)).hold(0.0)
     gravity = np.abs(gravity_torque(MODEL, START))
     told = [note for note in found.notes if 'needs an offset of' in note]

@@ -58,7 +58,7 @@ def ticks(duration, pace=1.0, start=50.0):
 @pytest.mark.longer
 @pytest.mark.repeats(check=1, test=1)
 @pytest.mark.parametrize('pace', [0.999, 1.0, 1.001])
-def test_clock_that_keeps_pace_is_believed_for_long(pace):
+def test_clock_that_keeps_pace_is_accepted_for_long(pace):
     clock = Clock()
     assert all(believed(clock, ticks(20.0, pace)))
     assert clock.is_clock_reliable(120.0)
@@ -66,7 +66,7 @@ def test_clock_that_keeps_pace_is_believed_for_long(pace):
 
 @pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('seed', range(3))
-def test_messages_that_come_late_are_believed(seed):
+def test_messages_that_come_late_are_accepted(seed):
     delays = np.random.default_rng(seed).uniform(0.0, 0.09, 5000)
     stamps = np.maximum.accumulate(ticks(5.0) - delays)
     assert all(believed(Clock(0.1), stamps))
@@ -74,7 +74,7 @@ def test_messages_that_come_late_are_believed(seed):
 
 @pytest.mark.repeats(check=1)
 @pytest.mark.parametrize('jump', [0.2, 1.5, 3.0, -0.01, -3.0])
-def test_jump_is_not_believed_however_long_states_may_be_late(jump):
+def test_jump_is_not_accepted_however_long_states_may_be_late(jump):
     stamps, at = ticks(2.0 * WINDOW), round(1.5 * WINDOW / PERIOD)
     stamps[at:] += jump
     found = believed(Clock(), stamps)
@@ -101,14 +101,14 @@ def test_stamps_that_run_four_times_as_fast_are_not_followed_for_long():
     assert not clock.is_clock_reliable(100.0 + 2.0 * WINDOW)
 
 
-def test_stamps_that_creep_are_not_believed_after_the_time_that_states_may_be_late():
+def test_stamps_that_creep_are_not_accepted_after_the_time_that_states_may_be_late():
     found = believed(Clock(0.1), ticks(1.0, pace=0.01))
     first = found.index(False)
     assert 0.99 * PERIOD * first <= 0.1 + 2.0 * PERIOD
     assert not any(found[first:])
 
 
-def test_stamps_that_stand_still_are_not_believed():
+def test_stamps_that_stand_still_are_not_accepted():
     clock = Clock(0.1)
     stamps = np.minimum(ticks(1.0), 50.2)
     found = believed(clock, stamps)

@@ -114,7 +114,7 @@ def test_a_free_motion_is_no_contact():
     assert run.stack.pipeline.reference_status == 'holding'
 
 
-def test_a_payload_that_the_node_is_told_of_begins_anew():
+def test_a_payload_that_is_set_begins_anew():
     run = Run(on_contact='report')
     run.set_off()
     until_contact(run, (0.0, -40.0, 0.0))

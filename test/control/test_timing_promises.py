@@ -146,7 +146,7 @@ def test_polynomials_of_the_oracle_are_those_of_scipy():
                     )
 
 
-def test_oracle_sees_what_two_points_hide(case_of):
+def test_oracle_finds_what_lies_between_two_points(case_of):
     # From rest to rest along one cubic: 1.5 times the mean speed, 6 times way over time squared.
     case = case_of('wrist', 0)
     way, duration = 2.0, 1.0

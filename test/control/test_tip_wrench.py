@@ -75,7 +75,7 @@ def test_it_is_that_of_numpys_singular_values_for_any_jacobian_pose_and_point(jo
         np.testing.assert_allclose(undetermined.T @ undetermined, hidden.T @ hidden, atol=1e-6)
 
 
-def test_an_arm_in_a_singular_position_cannot_tell_the_direction_along_it():
+def test_an_arm_in_a_singular_position_does_not_determine_the_force_along_it():
     # Stretched out, a force along the arm goes straight into the base.
     ur5, q = public_arm('ur5'), np.zeros(6)
     found = tip_wrench(ur5, q, np.ones(6), np.full(6, 0.1), AT_TIP)

@@ -110,7 +110,7 @@ def test_inertia_of_a_drive_about_the_joints_axis_is_another_finding():
     assert 'large_inertia' not in found
 
 
-def test_rings_on_axes_that_meet_and_a_wheel_without_neighbours_tell_no_size():
+def test_rings_on_axes_that_meet_and_a_wheel_without_neighbours_show_no_size():
     rings = chain_of_rods((1e-9, 1e-9, 1e-9), {1: 0.3, 2: 0.25, 3: 0.2})
     assert large(rings) == {}
     assert large(chain_of_rods((1e-9,), {1: 0.4})) == {}

@@ -177,7 +177,7 @@ def test_armature_and_damping_of_an_actuator_add_to_the_joints(tmp_path):
     assert disagreement(path, chain) < 1e-12
 
 
-def test_findings_tell_what_is_not_in_the_model_and_what_was_inferred(tmp_path):
+def test_findings_name_what_is_not_in_the_model_and_what_was_inferred(tmp_path):
     text = HARD.replace(
         '</equality>',
         '<joint joint1="turn" polycoef="0 0 1 0 0" joint2="slide"/>'
@@ -207,7 +207,7 @@ def test_findings_tell_what_is_not_in_the_model_and_what_was_inferred(tmp_path):
     assert 'one unit of its control is -50 N m' in found['gear', "joint 'turn'"].message
 
 
-def test_a_link_between_two_joints_of_one_body_is_not_told_to_lack_a_mass(tmp_path):
+def test_a_link_between_two_joints_of_one_body_is_no_finding_for_its_lack_of_mass(tmp_path):
     text = one().replace('/></body>', '/><joint name="k" axis="0 1 0"/></body>')
     model = rd.RobotModel.from_mjcf(written(tmp_path, text))
     assert model.joint_names == ('j', 'k')
@@ -688,7 +688,7 @@ def test_mujoco_that_is_missing_is_named(tmp_path, monkeypatch):
         rd.RobotModel.from_mjcf(path)
 
 
-def test_an_mjcf_is_told_from_a_urdf_by_name_and_root(tmp_path):
+def test_an_mjcf_is_distinguished_from_a_urdf_by_name_and_root(tmp_path):
     assert is_mjcf(written(tmp_path, HARD))
     assert is_mjcf(written(tmp_path, HARD, 'arm.mjcf'))
     assert not is_mjcf(written(tmp_path, '<robot name="x"><link name="a"/></robot>'))

@@ -91,7 +91,7 @@ def test_a_mount_that_leaves_the_arm_upright_changes_no_digit(rpy):
         ('floating', '0 0 1', 'warning'),
     ],
 )
-def test_a_joint_that_moves_above_the_base_link_is_told(kind, axis, level):
+def test_a_joint_that_moves_above_the_base_link_is_a_finding(kind, axis, level):
     arm = rd.RobotModel.from_urdf_text(mounted((kind, (0, 0, 0), axis)), **CHAIN)
     found = codes(arm)['moving_base']
     assert (found.level, found.element, found.value) == (level, "joint 'm0'", kind)

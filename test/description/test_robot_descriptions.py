@@ -129,7 +129,7 @@ def test_without_the_package_the_name_is_a_file_that_is_not_there(monkeypatch):
         rd.RobotModel.from_urdf('panda_description')
 
 
-def test_the_real_package_knows_panda():
+def test_the_real_package_has_panda():
     pytest.importorskip('robot_descriptions')
     try:
         arm = rd.RobotModel.from_urdf('panda_description', tip_link='panda_link8')

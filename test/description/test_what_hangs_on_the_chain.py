@@ -85,7 +85,7 @@ def test_what_is_fixed_to_a_link_is_lumped_into_it():
     agrees_with_pinocchio(text, arm)
 
 
-def test_joints_off_the_chain_are_locked_at_zero_or_where_told_and_said_so():
+def test_joints_off_the_chain_are_locked_at_zero_or_as_given_with_a_finding():
     text = robot(*ARM, *GRIPPER)
     for positions in ({}, {'finger': 0.04, 'thumb': -0.7}):
         arm = rd.RobotModel.from_urdf(text, tip_link='l2', locked_positions=positions)
@@ -321,7 +321,7 @@ def test_checker_finds_and_does_not_repair(code):
         ),
     ],
 )
-def test_checker_looks_at_limits(limit, code):
+def test_checker_compares_limits(limit, code):
     text = robot(*ARM).replace(f'<axis xyz="0 1 0"/>{LIMIT}', f'<axis xyz="0 1 0"/>{limit}')
     assert (code, "joint 'j2'") in {
         (f.code, f.element) for f in rd.RobotModel.from_urdf(text).findings

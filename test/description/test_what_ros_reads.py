@@ -198,7 +198,7 @@ def test_misspelt_element_is_a_warning_and_is_dropped(old, new, element, meant):
     assert f'is {old.strip(" >")}> meant?' in str(found)
 
 
-def test_of_many_unknown_elements_some_are_told_and_each_once():
+def test_of_many_unknown_elements_some_are_findings_and_each_once():
     again = changed('<inertial>', '<inertail/>' * 1000 + '<inertial>')
     told = str(finding(again, 'unknown_element'))
     assert '<inertail>, 1000 times, which is ignored' in told
@@ -231,7 +231,7 @@ def test_of_many_unknown_elements_some_are_told_and_each_once():
         ('<mass value="2"/>', '<inertial>', "link 'link1'", 'warning', 'belongs into <inertial>'),
     ],
 )
-def test_element_that_urdf_does_not_know_there_is_a_finding(added, old, element, level, words):
+def test_element_that_urdf_does_not_have_there_is_a_finding(added, old, element, level, words):
     content = changed(old, added + old)
     found = finding(content, 'unknown_element')
     assert (found.element, found.level) == (element, level)

@@ -46,7 +46,7 @@ def test_the_scale_of_a_pendulum_is_that_of_the_closed_form(scale):
     assert abs(only.delay) < 5e-4
 
 
-def test_a_late_torque_is_told_apart_from_a_wrong_scale():
+def test_a_late_torque_is_distinguished_from_a_wrong_scale():
     model = PENDULUM_WITHOUT_GEAR
     (only,) = check_commands(model, sliding(model, 2.0, late=0.003)).joints
     assert only.scale == pytest.approx(2.0, rel=0.01)
@@ -86,7 +86,7 @@ def test_the_deviation_of_a_scale_holds_what_lag_and_friction_of_the_drive_cause
         assert each.deviation < 0.03 * abs(scale)
 
 
-def test_an_arm_that_stays_where_it_is_tells_nothing():
+def test_an_arm_that_stays_where_it_is_shows_nothing():
     model = RobotModel.from_urdf(PENDULUM)
     time = np.arange(0.0, 5.0, 0.01)
     still = Recording(model.joint_names, time, np.zeros((500, 1)), None, np.sin(time)[:, None])

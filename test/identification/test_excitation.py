@@ -207,7 +207,7 @@ def test_information_and_deviations_are_those_of_all_parameters_of_the_links(see
     )
 
 
-def test_a_found_motion_tells_more_than_random_ones(hasty):
+def test_a_found_motion_determines_more_than_random_ones(hasty):
     model = random_arm(2)
     found = excitation(model, 6.0, limits=strong(model))
     objective, _ = objective_of(model, 2)
@@ -226,7 +226,7 @@ def test_a_found_motion_tells_more_than_random_ones(hasty):
 # --- what is said ----------------------------------------------------------------------------
 
 
-def test_a_single_joint_cannot_tell_its_rotor_from_its_link(hasty):
+def test_a_single_joint_does_not_distinguish_its_rotor_from_its_link(hasty):
     text = robot(
         link('base'),
         joint('joint', 'base', 'link', axis=(0, 1, 0)),

@@ -89,7 +89,9 @@ def test_efforts_as_predicted_with_noise_are_no_problem(model, motion, scale):
 
 
 @pytest.mark.parametrize('joint', [0, 3, 6])
-def test_a_push_beyond_the_tolerance_is_told_within_a_quarter_of_a_second(model, motion, joint):
+def test_a_push_beyond_the_tolerance_is_reported_within_a_quarter_of_a_second(
+    model, motion, joint
+):
     torque = expected(model, motion)
     push = 1.2 * 0.4 * model.effort_limits[joint]
     torque[motion.time > 1.0, joint] += push
@@ -104,7 +106,7 @@ def test_without_an_effort_limit_the_tolerance_is_what_the_motion_needs(model, m
     assert_allclose(MotionWatch(free, motion).effort_tolerance, needed, rtol=1e-2, atol=2e-3)
 
 
-def test_an_arm_that_does_not_follow_is_told_by_joint_and_no_effort_is_refused(model, motion):
+def test_an_arm_that_does_not_follow_is_reported_by_joint_and_no_effort_is_refused(model, motion):
     watch, asked = MotionWatch(model, motion), state_at(motion, 0.0)
     q = motion.q[0].copy()
     with pytest.raises(InsufficientRecording):

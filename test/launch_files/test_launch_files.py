@@ -153,7 +153,7 @@ def test_gravity_and_the_manager_of_the_controller_are_parameters_where_they_are
     assert parameters_of(node)['gravity'] == (0.0, 0.0, -1.62)
 
 
-def test_rviz_shows_its_file_and_looks_from_the_base():
+def test_rviz_shows_its_file_in_the_frame_of_the_base():
     rviz = launch_file('node').rviz(
         {
             'namespace': 'cell',
@@ -176,7 +176,7 @@ def simulated(arm, **changes):
     return nodes([*entities, *launch_file('node').started(context)])
 
 
-def test_simulation_tells_rviz_where_the_links_are_on_request(arm):
+def test_simulation_publishes_where_the_links_are_on_request(arm):
     started = simulated(arm, launch_rviz='true')
     assert set(started) == {'simulator_node', 'robot_state_publisher', 'dynamics_node', 'rviz2'}
 

@@ -186,7 +186,7 @@ def test_arm_can_carry_itself_anywhere():
 # --- RViz --------------------------------------------------------------------------------------
 
 
-def test_rviz_listens_in_its_own_namespace():
+def test_rviz_subscribes_in_its_own_namespace():
     shown = yaml.safe_load((ROOT / 'rviz' / 'robodyn.rviz').read_text())
     displays = {
         display['Class']: display for display in shown['Visualization Manager']['Displays']

@@ -74,7 +74,7 @@ class TestSimulation(unittest.TestCase):
         self.listener.until(lambda: len(clock) > 10)
         self.assertGreater(clock[-1].clock.nanosec + 10**9 * clock[-1].clock.sec, 0)
 
-    def test_robot_description_is_told(self, robot):
+    def test_robot_description_is_published(self, robot):
         told = []
         latched = QoSProfile(depth=1, durability=DurabilityPolicy.TRANSIENT_LOCAL)
         self.listener.node.create_subscription(String, '/description', told.append, latched)

@@ -43,7 +43,7 @@ def test_the_term_that_alone_changed_is_named(found, term, words):
     assert finding.value == pytest.approx(50.0, abs=4.0)
 
 
-def test_less_friction_is_told_as_well(found):
+def test_less_friction_is_reported_as_well(found):
     (finding,) = condition(found, motions(40, wear=0.7)).findings
     assert finding.value == pytest.approx(-30.0, abs=3.0)
     assert 'below that of the first motions' in finding.message
@@ -56,7 +56,7 @@ def test_warm_up_alone_is_no_wear_and_is_measured(found):
 
 
 @pytest.mark.parametrize('clock', [True, False])
-def test_a_thermometer_tells_warm_up_as_a_clock_does(found, clock):
+def test_a_thermometer_shows_warm_up_as_a_clock_does(found, clock):
     made = motions(60, wear=1.3, warm_up=0.3, thermometer=True, clock=clock)
     assert codes(found, made) == {('wear', name(found, 1))}
 
@@ -124,7 +124,7 @@ def test_another_gripper_is_a_payload_and_no_wear(found):
     assert 'a payload or a gripper, not friction' in finding.message
 
 
-def test_a_load_that_is_gone_leaves_nothing_whose_centre_could_be_told(found):
+def test_a_load_that_is_gone_leaves_no_centre_to_report(found):
     load = np.array([0.6, 0.0, 0.0, 0.03])
     made = [
         replace(each, terms=replace(each.terms, payload=each.terms.payload + load))

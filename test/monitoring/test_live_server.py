@@ -78,7 +78,7 @@ def test_it_listens_on_the_loopback_alone(server):
 @pytest.mark.parametrize(
     'origin', ['http://evil.example', 'null', 'https://127.0.0.1', 'http://127.0.0.1:1', None]
 )
-def test_a_page_of_another_origin_hears_nothing(server, origin):
+def test_a_page_of_another_origin_receives_nothing(server, origin):
     with pytest.raises(InvalidStatus) as refused:
         live(server, origin=origin)
     assert refused.value.response.status_code == 403

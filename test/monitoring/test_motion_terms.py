@@ -45,7 +45,7 @@ def test_a_payload_is_weighed_and_is_no_friction(arm, found):
     np.testing.assert_allclose(terms.friction, 0.0, atol=0.05)
 
 
-def test_coulomb_friction_is_told_from_viscous(arm, found):
+def test_coulomb_friction_is_distinguished_from_viscous(arm, found):
     factors = np.ones(6)
     factors[1] = 1.5
     terms = motion_terms(found, arm.motion(3, coulomb=factors, duration=20.0))
@@ -83,7 +83,7 @@ def test_of_a_motion_that_is_pushed_throughout_nothing_is_said(arm, found):
         motion_terms(found, pushed)
 
 
-def test_efforts_in_amperes_tell_the_same(arm, found):
+def test_efforts_in_amperes_give_the_same(arm, found):
     recording = arm.motion(6)
     gain = np.linspace(5.0, 10.0, 6)
     drive = replace(found.drive_model, effort_scale=found.drive_model.effort_scale * gain)

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_ros_finds_executables_where_it_looks_and_the_shell_finds_the_command():
+def test_ros_and_the_shell_find_executables_in_their_folders():
     config = configparser.ConfigParser()
     config.read(ROOT / 'setup.cfg')
     assert config['develop']['script_dir'] == '$base/lib/robodyn_ros'

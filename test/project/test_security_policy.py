@@ -189,7 +189,7 @@ def test_others_may_only_what_the_nodes_take_and_give(enclave):
     assert {name for name in other['reply'] if not name.startswith(f'/{enclave}/')} == set()
 
 
-def test_only_the_driver_tells_where_the_joints_are_and_only_the_node_commands():
+def test_only_the_driver_publishes_where_the_joints_are_and_only_the_node_commands():
     for enclave in ('operator', 'observer', 'monitor_node', 'watch_node'):
         published = allowed(enclave)['publish']
         assert '/joint_states' not in published

@@ -149,7 +149,7 @@ def test_efforts_over_torques_are_drawn_whole(recorded, factor):
         effort_page(arm.urdf, found, [made])
 
 
-def test_efforts_that_tell_nothing_are_drawn_whole(recorded):
+def test_efforts_of_noise_alone_are_drawn_whole(recorded):
     arm, recording = recorded
     noise = np.random.default_rng(2).normal(3.0, 1e-3, recording.effort.shape)
     made = replace(recording, effort=noise)

@@ -126,7 +126,7 @@ def test_long_arms_have_a_table_of_the_strongest_coupling_alone(facts_of, monkey
     )
 
 
-def test_long_formulas_are_told_as_they_begin_where_they_would_fill_pages():
+def test_long_formulas_are_cut_after_their_beginning_where_they_would_fill_pages():
     few, many = ['a + b'] * 3, ['a', 'b + ' * 10_000]
     assert shortened(few) == few
     short, long = shortened(many)
@@ -220,7 +220,7 @@ def test_report_of_the_puma_splits_simplifies_and_maps(facts_of):
     assert all(each == ticks[0] for each in ticks)
 
 
-def test_report_is_dark_where_the_reader_wants_it(report_of, browser):
+def test_report_is_dark_where_the_browser_asks_for_it(report_of, browser):
     path, _ = report_of('jpl_rrp')
     colors = {}
     for scheme in ('light', 'dark'):
@@ -239,7 +239,7 @@ def _brightness(color):
 
 
 @pytest.mark.slow
-def test_report_tells_what_was_computed(report_of):
+def test_report_states_what_was_computed(report_of):
     path, summary = report_of('jpl_rrp')
     text = html.parse(str(path)).getroot().text_content()
     arm = rd.RobotModel.from_urdf('urdf/jpl_rrp.urdf')

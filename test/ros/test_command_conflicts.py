@@ -53,7 +53,7 @@ def command(value=1.0, label='joints'):
     return message
 
 
-def test_own_commands_are_not_heard_and_those_of_others_are_even_when_they_are_equal(scene):
+def test_own_commands_are_not_counted_and_those_of_others_are_even_when_they_are_equal(scene):
     listener = CommandListener(scene.node, TOPIC)
     other = scene.publisher_of(scene.join('other'))
     scene.connected(other)
@@ -104,7 +104,7 @@ def test_whoever_commands_is_named_for_as_long_as_asked(scene, name):
     assert heard(0.05) == ''
 
 
-def test_node_listens_while_it_commands_only_where_somebody_else_is(scene, monkeypatch):
+def test_node_subscribes_while_it_commands_only_where_somebody_else_publishes(scene, monkeypatch):
     others = CommandConflictMonitor(scene.node, TOPIC)
     assert others.listener is not None
     others.begin_commanding()
@@ -123,7 +123,7 @@ def test_node_listens_while_it_commands_only_where_somebody_else_is(scene, monke
     assert others.listener is not None
 
 
-def test_newcomer_knows_who_came_first_by_steady_commands(scene, monkeypatch):
+def test_newcomer_infers_who_came_first_from_steady_commands(scene, monkeypatch):
     others = CommandConflictMonitor(scene.node, TOPIC)
     other = scene.publisher_of(scene.join('other'))
     scene.connected(other)

@@ -144,7 +144,7 @@ def test_number_that_ros_would_ignore_is_refused(tmp_path, kept):
         assert ((given, is_list) == (wanted, last.startswith('['))) == (not is_lost), words
 
 
-def test_files_that_lose_a_number_are_told_from_those_that_do_not(tmp_path):
+def test_files_that_lose_a_number_are_distinguished_from_those_that_do_not(tmp_path):
     def lost(*words):
         return lost_numbers(['--ros-args', *words], PARAMETERS)
 

@@ -187,7 +187,7 @@ def test_plain_node_lets_no_parameter_change(node_with):
 # --- what the library lets a caller choose ------------------------------------------------------
 
 
-def test_what_a_caller_of_the_library_may_choose_is_told_as_what_a_user_of_the_node_can_do():
+def test_what_a_caller_of_the_library_may_choose_is_said_as_what_a_user_of_the_node_can_do():
     mimic = two_link_urdf().replace('<axis', '<mimic joint="joint2"/><axis', 1)
     with pytest.raises(UnsupportedJoint) as refused:
         RobotModel.from_urdf(mimic)

@@ -43,7 +43,7 @@ def test_what_cannot_be_printed_is_spelled_out(text, said):
     assert plain(text) == said
 
 
-def test_lines_of_a_plain_logger_are_told_apart_by_who_logs():
+def test_lines_of_a_plain_logger_are_distinguished_by_who_logs():
     """Repetitions are counted by the caller's line: a wrapper must not be it."""
     logger, seen = PlainLogger('told_apart'), []
 

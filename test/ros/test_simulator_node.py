@@ -488,7 +488,7 @@ def test_servo_takes_positions_and_torques_behind_them(rig):
     rig.until(lambda: 'is not 2 positions, or 4: then torques' in rig.log)
 
 
-def test_driver_that_compensates_gravity_and_knows_its_payload_needs_no_torque(rig):
+def test_driver_that_compensates_gravity_and_has_its_payload_needs_no_torque(rig):
     rig.in_lockstep(**{'drive.compensates_gravity': True, 'drive.knows_payload': True})
     rig.step()
     assert rig.carry(2.0, x=1.0).success

@@ -92,7 +92,7 @@ def read(frame):
     return {**json.loads(frame[4:start]), **told, 'force': [x, y, z]}
 
 
-def test_a_browser_hears_pose_torques_and_contact(rig):
+def test_a_browser_receives_pose_torques_and_contact(rig):
     assert rig.node.count_subscribers('/dynamics_node/dynamics_state') == 0
     with rig.browser() as browser:
         rig.until_subscribed(rig.states)
@@ -115,7 +115,7 @@ def test_a_browser_hears_pose_torques_and_contact(rig):
     rig.until(lambda: rig.states.get_subscription_count() == 0)
 
 
-def test_the_force_is_the_one_that_the_external_torques_tell_in_the_base_links_axes():
+def test_the_force_is_that_of_the_external_torques_in_the_base_links_axes():
     path = public_urdf('panda.urdf')
     model = RobotModel.from_urdf(path, tip_link='panda_link8')
     q, force = np.array([0.3, -0.5, 0.2, -2.0, 0.1, 1.6, 0.8]), np.array([20.0, -10.0, 15.0])

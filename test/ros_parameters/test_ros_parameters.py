@@ -88,7 +88,7 @@ def test_parameter_is_read_as_it_is_written(read):
     assert (speed.allowed, speed.change) == ('positive', 'at any time')
 
 
-def test_word_that_the_reader_does_not_know_is_refused(read):
+def test_word_that_the_format_does_not_have_is_refused(read):
     for word, other in (('description', 'descripton'), ('gt', 'greater')):
         with pytest.raises(ValueError, match=f'parameter speed has {other}'):
             read(FILE.replace(word, other))

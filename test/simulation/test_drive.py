@@ -73,7 +73,7 @@ def test_servo_without_desired_velocity_lags_by_its_damping_times_velocity_over_
         assert motion.error[-1, 0] == pytest.approx(lag, abs=1e-5)
 
 
-def test_driver_that_knows_its_payload_holds_the_arm_and_one_that_does_not_drops_it():
+def test_driver_that_has_its_payload_holds_the_arm_and_one_that_does_not_drops_it():
     model, simulation = arm()
     payload = Payload(1.0, (0.3, 0.0, 0.0), link='link')
     simulation.carry([payload])

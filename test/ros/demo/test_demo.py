@@ -236,7 +236,7 @@ def test_demo_drives_an_arm_with_a_prismatic_joint_and_writes_its_results(tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.ros
-def test_demo_whose_motion_is_refused_tells_the_nodes_reason(tmp_path, monkeypatch):
+def test_demo_whose_motion_is_refused_prints_the_nodes_reason(tmp_path, monkeypatch):
     pytest.importorskip('rclpy', reason='needs ROS 2')
     pytest.importorskip('mujoco')
     from robodyn_ros.ros.demo import runner, tracking

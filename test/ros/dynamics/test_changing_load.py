@@ -105,7 +105,7 @@ def holding_torque(urdf, gravity=(0.0, 0.0, -9.81)):
     return PinocchioArm.of(urdf, model).torque(np.array(POSITION), np.zeros(7), np.zeros(7))
 
 
-def test_next_command_after_the_answer_knows_the_payload(rig, robot, heavy_urdf):
+def test_next_command_after_the_answer_carries_the_payload(rig, robot, heavy_urdf):
     bare, heavy = holding_torque(robot['urdf_file']), holding_torque(heavy_urdf)
     change(rig, ramp_time=0.0, torque_rate_limit=[1e6])
     hold_until(rig, bare)
@@ -126,7 +126,7 @@ def test_change_of_mode_keeps_the_payload(rig, heavy_urdf):
     assert answer.payloads[0].mass == 1.8
 
 
-def test_gravity_told_while_active_is_in_the_next_torques(rig, robot):
+def test_gravity_set_while_active_is_in_the_next_torques(rig, robot):
     gravity = (0.0, 5.0, 8.0)
     answer = rig.call(SetGravity, 'set_gravity', gravity_request(gravity), hold(rig))
     assert answer.success and answer.message == '(0, 5, 8) m/s²'
@@ -139,7 +139,9 @@ def test_gravity_told_while_active_is_in_the_next_torques(rig, robot):
 
 
 @pytest.mark.slow
-def test_arm_upside_down_holds_still_with_a_payload_once_the_services_have_told(lockstep, robot):
+def test_arm_upside_down_holds_still_with_a_payload_once_the_services_have_set_both(
+    lockstep, robot
+):
     rig, gravity = lockstep, (0.0, 0.0, 9.81)
     rig.start_simulator(**robot, gravity=list(gravity), initial_position=POSITION)
     rig.start(**robot)
@@ -158,9 +160,7 @@ def test_arm_upside_down_holds_still_with_a_payload_once_the_services_have_told(
 
 
 @pytest.mark.slow
-def test_unknown_payload_told_while_moving_stops_spoiling_the_tracking(
-    lockstep, robot, heavy_urdf
-):
+def test_unknown_payload_set_while_moving_stops_spoiling_the_tracking(lockstep, robot, heavy_urdf):
     # By the wall clock: of the payload's step, 8 N m, it leaves 5 N m in the longest cycle.
     rig, limit = lockstep, 500.0
     period, told_after, end = 2.0, 4.0, 8.0

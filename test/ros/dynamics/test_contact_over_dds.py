@@ -56,7 +56,7 @@ def test_the_torques_and_the_wrench_of_a_force_are_published(rig, robot, model, 
 
 
 @pytest.mark.slow
-def test_a_contact_stops_the_arm_and_is_told_once(rig, robot):
+def test_a_contact_stops_the_arm_and_is_logged_once(rig, robot):
     rig.listen()
     rig.hold(robot, on_contact='stop', **THRESHOLDS)
     begin = rig.follow([np.add(POSITION, [0.8, 0, 0, 0, 0, 0, 0])], [2.0])
@@ -102,7 +102,7 @@ def test_what_cannot_be_felt_or_acted_on_is_refused_by_name(plain, robot, parame
 
 
 @pytest.mark.longer
-def test_nothing_is_computed_while_nobody_listens_nor_done_without_thresholds(plain, robot):
+def test_nothing_is_computed_without_a_subscriber_nor_done_without_thresholds(plain, robot):
     plain.start(**robot)
     plain.bring_up(POSITION)
     # The rig listens to the dynamics state, and so the observer runs; take that away.

@@ -218,7 +218,7 @@ def test_states_that_are_too_slow_name_the_rate_that_the_law_needs():
     assert message.endswith('needs 100 Hz, kp = 100 and kd = 20 need 40 Hz')
 
 
-def test_driver_that_is_too_slow_for_the_timeout_is_told_of_it(cycle):
+def test_driver_that_is_too_slow_for_the_timeout_is_reported(cycle):
     cycle.counts.recovered(0.2, cycle.arm.now)
     assert cycle.verdict()[0] == OK
     cycle.counts.recovered(0.21, cycle.arm.now)

@@ -246,7 +246,7 @@ def test_disabling_sends_the_stop_command_and_enabling_begins_again(rig, robot, 
 
 
 @pytest.mark.longer
-def test_the_diagnostics_tell_by_its_stamp_which_trajectory_was_refused(rig, robot):
+def test_the_diagnostics_name_by_its_stamp_the_trajectory_that_was_refused(rig, robot):
     rig.start(**robot, **CALM, mode='computed_torque')
     rig.bring_up(POSITION)
     rig.until(lambda: rig.trajectories.get_subscription_count() > 0)

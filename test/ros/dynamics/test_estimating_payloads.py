@@ -93,7 +93,7 @@ def error_of_next_period(rig):
     return np.sqrt(np.mean((position - reference) ** 2))
 
 
-def test_five_seconds_of_motion_tell_what_is_held_and_tracking_is_as_if_it_were_known(rig):
+def test_five_seconds_of_motion_determine_what_is_held_and_tracking_is_as_if_it_were_known(rig):
     swing(rig, 600.0)  # time goes on while an estimate is made, on a busy machine for minutes
     unknown = error_of_next_period(rig)
     rig.run_until(rig.time + 5.0 - PERIOD - 0.5)

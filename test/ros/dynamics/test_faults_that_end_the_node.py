@@ -305,7 +305,7 @@ def test_node_goes_on_without_its_watchdog(rig, gravity):
 
 
 @fault('watchdog stopped', 'The node continues, and diagnostics warn until it runs again.')
-def test_node_tells_of_a_watchdog_that_is_stopped(rig):
+def test_node_reports_a_watchdog_that_is_stopped(rig):
     carry(rig)
     watchdog = watchdog_of(rig)
     rig.until(lambda: rig.report.get('watchdog') == 'watching')

@@ -631,7 +631,7 @@ def test_late_joint_states_name_the_parameter_and_do_not_suspect_the_clock(rig, 
     'their source does',
     'ERROR, the same',
 )
-def test_stamps_of_another_clock_are_told_once_with_what_to_set(rig, robot):
+def test_stamps_of_another_clock_are_logged_once_with_what_to_set(rig, robot):
     rig.start(**{**robot, 'state_timeout': 0.5})
     rig.expect(lambda: rig.send(POSITION, stamp=ago(rig, 1e6)))
     reports = len(rig.reports)
@@ -819,7 +819,9 @@ def test_trajectory_in_gravity_compensation_names_the_parameter(rig, robot):
         ),
     ],
 )
-def test_trajectory_of_another_unit_or_arm_is_told_what_is_allowed(rig, robot, names, position):
+def test_trajectory_of_another_unit_or_arm_is_refused_with_what_is_allowed(
+    rig, robot, names, position
+):
     rig.start(**robot, mode='computed_torque')
     rig.bring_up(POSITION)
     trajectory_until_told(rig, position, lambda: rig.send(POSITION), names=names)
@@ -869,7 +871,7 @@ def test_node_that_nobody_activates_says_what_it_waits_for(alone, robot):
     'WARN: unconfigured, commanding nothing; a trajectory was rejected: the node is '
     'unconfigured, not active: configure and activate it',
 )
-def test_trajectory_while_the_node_is_not_active_is_told_of(rig, robot):
+def test_trajectory_while_the_node_is_not_active_is_reported(rig, robot):
     rig.start(**robot, mode='computed_torque')
     assert rig.transition('deactivate') and rig.transition('cleanup')
     trajectory_until_told(rig, POSITION)

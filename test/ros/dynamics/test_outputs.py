@@ -64,7 +64,7 @@ def command():
     return Command(TORQUE, none, none, none, False, np.tile(TORQUE / 6, (6, 1)), None, state)
 
 
-def test_commands_are_published_whoever_listens_and_the_rest_from_the_next_look_on(
+def test_commands_are_published_in_any_case_and_the_rest_from_the_next_count_of_subscribers_on(
     cycle_outputs, publishers, command
 ):
     stamp = Time(sec=7, nanosec=8)

@@ -120,7 +120,7 @@ def test_simulated_time_without_a_clock_names_it(rig):
 
 
 @pytest.mark.longer
-def test_sender_of_a_refused_trajectory_is_told_the_reason_until_one_is_filled(rig):
+def test_sender_of_a_refused_trajectory_gets_the_reason_until_one_is_filled(rig):
     rig.drive()
     bad = trajectory([0.1], names=['finger'])
     bad.header.stamp.sec = 12
@@ -139,7 +139,7 @@ def test_sender_of_a_refused_trajectory_is_told_the_reason_until_one_is_filled(r
 
 
 @pytest.mark.longer
-def test_sender_is_told_that_no_joint_states_come_and_nothing_is_passed_on(rig):
+def test_sender_gets_the_reason_that_no_joint_states_come_and_nothing_is_passed_on(rig):
     rig.until(lambda: rig.told and 'waiting for the state of' in rig.told[-1].message)
     for message in (JointTrajectory(), trajectory(POSITION)):
         rig.trajectories.publish(message)

@@ -165,7 +165,7 @@ def test_nothing_is_sent_unasked_where_no_manager_is_given(rig):
 @pytest.mark.skipif(
     find_spec('controller_manager_msgs') is None, reason='needs controller_manager_msgs'
 )
-def test_manager_is_heard():
+def test_what_the_manager_publishes_is_received():
     from controller_manager_msgs.msg import ControllerManagerActivity, NamedLifecycleState
 
     rig = Rig(controller_manager='controller_manager')

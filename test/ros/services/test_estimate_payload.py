@@ -104,7 +104,7 @@ def test_it_is_applied_where_that_is_asked_for():
 
 
 @pytest.mark.longer
-def test_four_poses_tell_mass_and_centre():
+def test_four_poses_determine_mass_and_centre():
     asked = Asked()
     for k, pose in enumerate(POSES):
         asked.stand(pose)
@@ -147,7 +147,7 @@ def test_payload_of_another_link_counts_and_that_of_the_tip_is_replaced():
     assert asked.ask().payload.mass == pytest.approx(1.8, rel=0.01)
 
 
-def test_what_is_uncertain_or_nothing_is_told_but_not_applied():
+def test_what_is_uncertain_or_nothing_is_answered_but_not_applied():
     asked = Asked(coulomb=5.0)
     asked.stand(POSES[0])
     uncertain = asked.ask(method='poses', apply=True)

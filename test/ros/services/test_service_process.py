@@ -139,7 +139,7 @@ def test_change_that_was_given_up_is_not_applied(rig):
 
 
 @pytest.mark.slow
-def test_process_that_hangs_is_told_from_one_that_responds_and_one_that_has_ended(rig):
+def test_process_that_hangs_is_distinguished_from_one_that_responds_and_one_that_has_ended(rig):
     rig.run()
     os.kill(rig.service_process, signal.SIGSTOP)
     rig.until_told('hung')

@@ -308,7 +308,7 @@ def test_terms_without_a_position_are_those_of_the_measured_state(arm):
 
 
 @pytest.mark.longer
-def test_control_goes_on_when_the_service_process_dies_and_that_is_told_once(
+def test_control_goes_on_when_the_service_process_dies_and_that_is_logged_once(
     request, tmp_path_factory
 ):
     for arm in started(request, tmp_path_factory, 'panda', NodeRig):

@@ -10,7 +10,7 @@ from robodyn_ros.ros.shared_memory import WatchdogCheck
 from robodyn_ros.ros.watchdog import GracePeriod, LatenessWindow
 
 
-def test_worst_lateness_of_the_last_window_and_of_the_one_before_is_told():
+def test_worst_lateness_of_the_last_window_and_of_the_one_before_is_reported():
     punctuality = LatenessWindow(window=1.0)
     assert punctuality.look(10.0, np.inf) == WatchdogCheck(
         10.0, 0.0
@@ -22,7 +22,7 @@ def test_worst_lateness_of_the_last_window_and_of_the_one_before_is_told():
     assert punctuality.look(20.0, 20.0) == WatchdogCheck(20.0, 0.0)
 
 
-def test_early_look_is_not_late():
+def test_early_check_is_not_late():
     assert LatenessWindow().look(10.0, 10.5).lateness == 0.0
 
 
