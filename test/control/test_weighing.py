@@ -45,18 +45,17 @@ def moved(arm, start):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(('rate', 'mode'), RATES)
-@pytest.mark.parametrize('mass', [0.3, 1.0, 2.0])
+@pytest.mark.parametrize('mass', [0.3, 0.5, 1.0, 2.0])
 def test_an_arm_that_grips_a_mass_comes_back_to_its_place(rate, mode, mass):
     arm = soft_arm(rate, mode)
     start = arm.pose()
     arm.pipeline.weigh(GRAVITY)
     arm.run(0.3)
     arm.run(0.7, held(arm, mass))
-    sunk = moved(arm, start)
     arm.run(4.0, held(arm, mass))
     assert arm.pipeline.weighing.startswith('carried')
-    # Joint friction hides 2 N half a metre away: 5 mm on 400 N/m.
-    assert moved(arm, start) < max(0.2 * sunk, 0.005)
+    # Joint friction hides 2 N half a metre away: 5 mm on 400 N/m. 0.5 kg sink by 11.5 mm.
+    assert moved(arm, start) < 0.004
 
 
 @pytest.mark.slow

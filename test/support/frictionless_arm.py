@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from functools import cache
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 from control_arm import WATCHDOG_PERIOD, to
@@ -24,15 +25,23 @@ TIME_STEP = 0.001  # s
 
 
 @cache
-def mounted_panda(mount):
-    """Return the file of a Panda on a fixed joint with these roll, pitch and yaw [rad]."""
-    rpy = ' '.join(map(str, mount))
-    base = (
-        '<link name="world"/><joint name="mount" type="fixed"><parent link="world"/>'
-        f'<child link="panda_link0"/><origin xyz="0 0 1" rpy="{rpy}"/></joint></robot>'
-    )
-    path = Path(tempfile.mkdtemp(prefix='mounted_panda_')) / 'panda.urdf'
-    path.write_text(public_urdf('panda.urdf').read_text().replace('</robot>', base))
+def panda_file(mount, has_friction):
+    """Return the file of a Panda, on a fixed joint with these roll, pitch and yaw [rad] if any."""
+    robot = ElementTree.parse(public_urdf('panda.urdf')).getroot()
+    if mount is not None:
+        robot.append(ElementTree.Element('link', name='world'))
+        joint = ElementTree.SubElement(robot, 'joint', name='mount', type='fixed')
+        ElementTree.SubElement(joint, 'parent', link='world')
+        ElementTree.SubElement(joint, 'child', link='panda_link0')
+        ElementTree.SubElement(joint, 'origin', xyz='0 0 1', rpy=' '.join(map(str, mount)))
+    for i in range(7 if has_friction else 0):
+        joint = robot.find(f"joint[@name='panda_joint{i + 1}']")
+        for each in joint.findall('dynamics'):
+            joint.remove(each)
+        friction = {'damping': str(FRICTION[i]), 'friction': str(0.5 * FRICTION[i])}
+        ElementTree.SubElement(joint, 'dynamics', friction)
+    path = Path(tempfile.mkdtemp(prefix='panda_')) / 'panda.urdf'
+    path.write_text(ElementTree.tostring(robot, encoding='unicode'))
     atexit.register(shutil.rmtree, path.parent)
     return path
 
@@ -40,8 +49,16 @@ def mounted_panda(mount):
 class FrictionlessArm:
     """Moves when it is enabled; states come once in a period, and some velocities are wrong."""
 
-    def __init__(self, speed=0.0, reversed_joint=None, period=TIME_STEP, mount=None, **settings):
-        urdf = str(public_urdf('panda.urdf') if mount is None else mounted_panda(mount))
+    def __init__(
+        self,
+        speed=0.0,
+        reversed_joint=None,
+        period=TIME_STEP,
+        mount=None,
+        has_friction=False,
+        **settings,
+    ):
+        urdf = str(panda_file(mount, has_friction))
         self.settings = ControlSettings(urdf_file=urdf, **CHAIN, **settings)
         self.stack = build_control_stack(self.settings, None)
         self.simulation = ArmSimulation.from_urdf(

@@ -150,6 +150,7 @@ class Case:
     rate: float = 1000.0  # Hz, of the joint states
     driver: Driver = Driver()
     has_friction: bool = False
+    is_friction_compensated: bool = False  # 0.8 of it, by a model that has it
     is_controller: bool = False  # whose setpoints come with each cycle
     mount: tuple[float, float, float] | None = None  # roll, pitch, yaw of the base [rad]
 
@@ -257,6 +258,7 @@ WEIGHED = st.builds(
     ),
     rate=st.sampled_from([1000.0, 250.0]),
     has_friction=st.just(True),
+    is_friction_compensated=st.booleans(),
 )
 """An arm on springs that weighs what it holds at any time; changes, motions, hands that press."""
 
@@ -268,7 +270,14 @@ class Arm(FrictionlessArm):
         period = max(TIME_STEP, 1.0 / case.rate)
         timeout = max(0.1, 2.5 * period)
         super().__init__(
-            case.speed, None, period, case.mount, mode='computed_torque', state_timeout=timeout
+            case.speed,
+            None,
+            period,
+            case.mount,
+            case.is_friction_compensated,
+            mode='computed_torque',
+            state_timeout=timeout,
+            friction_compensation=0.8 if case.is_friction_compensated else 0.0,
         )
         if case.has_friction:
             self.add_friction()

@@ -756,7 +756,7 @@ private:
   void forget_weighed()
   {
     weighing_.give_up(true);
-    state_.parts.hold(weighing_.held());
+    state_.parts.hold(weighing_.held(), weighing_.settling());
   }
 
   // Go on weighing what the hand holds; only springs carry it.
@@ -778,7 +778,7 @@ private:
                                 std::sqrt(Quaternion::dot(way, way)) > kSettledSpeed * elapsed;
     weighing_.advance(
       cycle, state_.settings, [this](Vector & to) { state_.parts.stiction(state_.model, to); });
-    state_.parts.hold(weighing_.held());
+    state_.parts.hold(weighing_.held(), weighing_.settling());
   }
 
   // Return the gravity torque furthest beyond its limit; none: all are within.

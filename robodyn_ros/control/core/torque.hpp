@@ -229,6 +229,7 @@ public:
     direction_(model.drives()),
     load_(n_),
     friction_(n_),
+    pull_(n_),
     error_(n_),
     rate_(n_),
     jacobian_(6 * n_),
@@ -247,8 +248,13 @@ public:
   {
     allowed_ = {energy, &torque_rates};
   }
-  // What the hand holds beside the model's load; it acts where springs do.
-  void hold(const HeldMass & held) { held_ = held; }
+  // What the hand holds beside the model's load; it acts where springs do. And how much of their
+  // friction compensation joints at rest get in the direction of their springs [0, 1].
+  void hold(const HeldMass & held, double settling)
+  {
+    held_ = held;
+    settling_ = settling;
+  }
   // What a cycle on springs weighs with, beside what the drives hold; of the last compute.
   WeighingCycle weighing_cycle(double elapsed, const Vector & held, const Vector & velocity) const
   {
@@ -270,8 +276,8 @@ public:
     std::fill(load_.begin(), load_.end(), 0.0);
     for (const double sign : {1.0, -1.0}) {
       std::fill(direction_.begin(), direction_.end(), sign);
-      std::fill(rate_.begin(), rate_.end(), 0.0);
-      model.friction_torque(rate_.data(), direction_.data(), load_.data(), friction_.data());
+      std::fill(error_.begin(), error_.end(), 0.0);
+      model.friction_torque(error_.data(), direction_.data(), load_.data(), friction_.data());
       for (std::size_t i = 0; i < n_; ++i) { to[i] += 0.5 * sign * friction_[i]; }
     }
   }
@@ -360,11 +366,14 @@ public:
     }
     if (has_damping) { add(parts, part::feedback, -damping, damped, at_rest); }
     bool succeeded = true;
-    if (is_assisted) {
-      succeeded &= add_friction_of(
-        law, model, law.assistance, qd, law.dead_zone, tau_.data() + at_rest * n_, parts);
-    }
     if (has_impedance) { succeeded &= add_impedance(law, period, model, q, *reference, parts); }
+    if (is_assisted) {
+      const bool is_settling = has_impedance && settling_ > 0.0;
+      if (is_settling) { find_pull(model, parts); }
+      succeeded &= add_friction_of(
+        law, model, law.assistance, qd, law.dead_zone, tau_.data() + at_rest * n_, parts,
+        is_settling ? &pull_ : nullptr);
+    }
     if (has_feedback) {
       const PartCoefficients & c = law.at_measured;
       add(parts, part::coriolis, c[part::coriolis], at_measured, at_rest);
@@ -530,10 +539,27 @@ private:
     return add_friction_of(law, model, c[part::friction], velocity, 0.0, load_.data(), parts);
   }
 
-  // Add the friction at a velocity, none in its dead zone, under a rigid body's torque.
+  // Write the direction in which the springs, and the damper, pull each joint [-1, 1]: whole where
+  // they are a part of its friction. What the hand holds is none of them.
+  void find_pull(const LoadedModel & model, const Vector & parts)
+  {
+    stiction(model, pull_);
+    const Vector6 weight = held_.wrench(turn_);
+    for (std::size_t i = 0; i < n_; ++i) {
+      double springs = parts[part::feedback * n_ + i];
+      for (std::size_t r = 0; r < 6; ++r) { springs -= jacobian_[r * n_ + i] * weight[r]; }
+      const double friction = std::fabs(pull_[i]);
+      pull_[i] =
+        friction > 0.0 ? settling_ * std::tanh(springs / (kPullingPart * friction)) : 0.0;
+    }
+  }
+
+  // Add the friction at a velocity, none in its dead zone, under a rigid body's torque; where the
+  // velocity gives no direction, in that of a pull.
   bool add_friction_of(
     const LawCoefficients & law, const LoadedModel & model, double weight,
-    const Vector & velocity, double dead_zone, const double * load, Vector & parts)
+    const Vector & velocity, double dead_zone, const double * load, Vector & parts,
+    const Vector * pull = nullptr)
   {
     if (weight == 0.0) { return true; }
     for (std::size_t k = 0; k < model.drives(); ++k) {
@@ -542,6 +568,10 @@ private:
       const double beyond = std::max(std::fabs(of_drive) - dead_zone, 0.0);
       const double size = dead_zone > 0.0 ? beyond / dead_zone : beyond * law.friction_slope;
       direction_[k] = std::copysign(std::tanh(size), of_drive);
+      if (pull != nullptr) {
+        const double pulled = clamped(model.drive_velocity(k, pull->data()), -1.0, 1.0);
+        direction_[k] += (1.0 - std::fabs(direction_[k])) * pulled;
+      }
     }
     const bool succeeded =
       model.friction_torque(velocity.data(), direction_.data(), load, friction_.data());
@@ -590,16 +620,19 @@ private:
     return pose;
   }
 
+  static constexpr double kPullingPart = 0.25;  // of a joint's friction
+
   const std::size_t n_;
   std::size_t rows_ = 0;
   Vector q_, qd_, qdd_, tau_;  // position, velocity, acceleration, torque of each row
-  Vector direction_, load_, friction_;
+  Vector direction_, load_, friction_, pull_;
   Vector error_, rate_, jacobian_;
   Impedance impedance_;
   TipReference tip_;
   Pose from_;
   Quaternion turn_;  // of the tip
   HeldMass held_;
+  double settling_ = 0.0;  // [0, 1]
   Allowance allowed_;
   double release_fraction_ = 1.0;
 };

@@ -7,6 +7,9 @@
 // joints' change by least squares, each weighted by the friction that may hide a part of it. The
 // change of the model's error is small, as the arm sags little. What the fit leaves is a push.
 //
+// Joint friction would hold the arm where it sank: for two seconds the friction of joints at rest is
+// compensated in the direction of their springs.
+//
 // A hand that presses straight down looks the same, and may let go: what is carried is given up
 // where the arm is lifted faster than its reference, with more than a little energy, and where the
 // drives at rest no longer hold half of it.
@@ -72,6 +75,8 @@ public:
   const Fault & refusal() const { return refusal_; }
   const HeldMass & held() const { return held_; }
   double mass() const { return goal_.mass; }  // that is carried, or will be [kg]
+  // How much of their friction compensation the joints at rest get in the springs' direction [0, 1].
+  double settling() const { return settling_; }
 
   // Weigh what the hand takes in the next second; return why not.
   Fault begin(const Vector3 & gravity)
@@ -98,7 +103,7 @@ public:
     if (is_at_once) {
       held_.mass = 0.0;
       held_.moment = {};
-      rest_ = 0.0;
+      rest_ = settling_ = 0.0;
     }
   }
 
@@ -124,6 +129,10 @@ public:
     }
     const double step = 1.0 - std::exp(-cycle.elapsed / pace_);
     held_.mass += step * (goal_.mass - held_.mass);
+    carried_for_ += cycle.elapsed;
+    const bool is_settling = goal_.mass != 0.0 && carried_for_ < kSettling;
+    const double change = (is_settling ? cycle.elapsed : -cycle.elapsed) / kTaken;
+    settling_ = clamped(settling_ + change, 0.0, 1.0);
     for (std::size_t k = 0; k < 3; ++k) {
       held_.moment[k] += step * (goal_.moment[k] - held_.moment[k]);
     }
@@ -133,6 +142,7 @@ private:
   static constexpr double kWindow = 1.0, kLongest = 4.0;    // s
   static constexpr double kRest = 0.3, kSpeedTime = 0.1;    // s
   static constexpr double kTaken = 0.3, kWithdrawn = 0.02;  // s, time constants
+  static constexpr double kSettling = 2.0;                  // s, of taking up
   static constexpr double kLeast = 0.05;                    // kg
   static constexpr double kEnergy = 0.05;                   // J
   static constexpr double kLever = 0.1;        // m, that a centre usually is from the tip
@@ -240,6 +250,7 @@ private:
     if (beyond) { return refuse(beyond); }
     goal_ = found;
     change_ = x[0];
+    carried_for_ = 0.0;
     pace_ = kTaken;
     is_there_ = true;
     refusal_ = {};
@@ -286,8 +297,10 @@ private:
   double pace_ = kTaken;            // s
   double time_ = 0.0, rest_ = 0.0;  // s, since it began, since the arm rests
   double change_ = 0.0;             // kg, that was weighed last
-  bool is_there_ = false;           // the reference has not moved since
-  Vector speed_, mean_, before_;    // of the arm, of what the drives hold, of that before
+  double settling_ = 0.0;
+  double carried_for_ = 0.0;      // s, what was weighed last
+  bool is_there_ = false;         // the reference has not moved since
+  Vector speed_, mean_, before_;  // of the arm, of what the drives hold, of that before
   Vector rows_, torque_, tolerance_;
 };
 
