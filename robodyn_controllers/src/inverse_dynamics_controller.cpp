@@ -227,14 +227,6 @@ void InverseDynamicsController::make_services(const Settings & settings)
       response->message = wrong.empty() ? "gravity is taken" : wrong;
       response->joint_names = joints;
     });
-  weigh_payload_ = node->create_service<std_srvs::srv::Trigger>(
-    "~/weigh_payload", [this](
-                         const std_srvs::srv::Trigger::Request::SharedPtr,
-                         std_srvs::srv::Trigger::Response::SharedPtr response) {
-      const std::string wrong = logic_.weigh();
-      response->success = wrong.empty();
-      response->message = wrong.empty() ? "weighing what the hand takes within a second" : wrong;
-    });
   publisher_ = node->create_publisher<State>("~/dynamics_state", rclcpp::SystemDefaultsQoS());
   open(torques_, "~/external_torques", rclcpp::SystemDefaultsQoS());
   open(wrench_, "~/tip_wrench", rclcpp::SystemDefaultsQoS());
@@ -254,7 +246,6 @@ void InverseDynamicsController::make_services(const Settings & settings)
       warn_of("reference", logic_.take_refused_setpoint());
       warn_of("target_pose", logic_.take_refused_target());
       warn_of("target_wrench", logic_.take_refused_wrench());
-      warn_of("weigh_payload", logic_.take_refused_weighing());
       is_watched_ = states->get_subscription_count() > 0;
       torques_.has_subscribers = torques->get_subscription_count() > 0;
       wrench_.has_subscribers = wrench->get_subscription_count() > 0;
@@ -287,6 +278,14 @@ void InverseDynamicsController::take_commands()
       response->message = !wrong.empty() ? wrong
                         : request->data  ? "it commands while it is active"
                                          : "it brakes, and leaves the stop command";
+    });
+  weigh_payload_ = node->create_service<std_srvs::srv::Trigger>(
+    "~/weigh_payload", [this](
+                         const std_srvs::srv::Trigger::Request::SharedPtr,
+                         std_srvs::srv::Trigger::Response::SharedPtr response) {
+      const std::string wrong = logic_.weigh();
+      response->success = wrong.empty();
+      response->message = wrong.empty() ? "weighing what the hand takes within a second" : wrong;
     });
 }
 

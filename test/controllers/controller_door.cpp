@@ -127,7 +127,7 @@ const char * door_refused(Door * door)
 {
   for (const robodyn::Fault & refusal :
        {door->logic.take_refused_setpoint(), door->logic.take_refused_target(),
-        door->logic.take_refused_wrench(), door->logic.take_refused_weighing()}) {
+        door->logic.take_refused_wrench()}) {
     if (refusal) { return door->say(door->logic.text_of(refusal)); }
   }
   return "";

@@ -202,16 +202,20 @@ public:
   void sample_setpoint(double period, double * reference)
   {
     Arm & arm = *arm_;
-    setpoint_age_ += period;
+    setpoint_age_ += std::max(period, 0.0);
     arm.new_setpoint.take([this, &arm](const Vector & setpoint) {
+      Vector & next = arm.next_setpoint;
+      std::copy(setpoint.begin(), setpoint.end(), next.begin());
+      keep_unnamed_joints();
+      const double * const positions = next.data();
+      const double * const velocities = positions + arm.n;
       const bool is_cancellation = std::isnan(setpoint[0]);
-      const bool is_fresh = arm.pipeline.state().has_state && !arm.pipeline.is_stale();
-      if (!is_cancellation && !is_fresh) {
-        refused_setpoint_.put({Cause::not_followed});
+      const Fault refusal = arm.pipeline.setpoint_refusal({positions, velocities});
+      if (refusal && !is_cancellation) {
+        refused_setpoint_.put(refusal);
         return false;
       }
-      std::copy(setpoint.begin(), setpoint.end(), arm.setpoint.begin());
-      keep_unnamed_joints();
+      arm.setpoint.swap(next);
       is_setpoint_at_rest_ = std::all_of(
         setpoint.begin() + static_cast<std::ptrdiff_t>(arm.n), setpoint.end(),
         [](double value) { return value == 0.0; });
@@ -219,12 +223,14 @@ public:
       has_setpoint_ = true;
       return true;
     });
-    // The publisher of a moving setpoint is lost if no other setpoint follows.
-    const bool is_ended = !is_setpoint_at_rest_ && setpoint_age_ > arm.settings().state_timeout;
+    // The publisher of a moving setpoint is lost if no other setpoint follows; one that was dropped
+    // must not begin again by itself.
+    const bool is_held = is_setpoint_at_rest_ && arm.pipeline.follower().is_following_setpoint();
+    has_setpoint_ &= is_held || setpoint_age_ <= arm.settings().state_timeout;
     for (std::size_t k = 0; k < 3 * arm.n; ++k) {
       // Extrapolated at its velocity: setpoints may come less often than cycles.
       const double ahead = k < arm.n ? setpoint_age_ * arm.setpoint[arm.n + k] : 0.0;
-      reference[k] = has_setpoint_ && !is_ended ? arm.setpoint[k] + ahead : kNaN;
+      reference[k] = has_setpoint_ ? arm.setpoint[k] + ahead : kNaN;
     }
   }
 
@@ -274,7 +280,6 @@ public:
   Fault take_refused_setpoint() { return taken(refused_setpoint_); }
   Fault take_refused_target() { return taken(refused_target_); }
   Fault take_refused_wrench() { return taken(refused_wrench_); }
-  Fault take_refused_weighing() { return taken(refused_weighing_); }
 
   // Return a fault or a refusal in words; empty: there is none.
   std::string text_of(const Fault & fault)
@@ -356,7 +361,7 @@ public:
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return kNotConfigured; }
-    if (!is_enabled_) { return words({Cause::inactive}); }
+    if (!is_active_ || !is_enabled_) { return words({Cause::inactive}); }
     const std::size_t n = arm_->n;
     const auto is_sized = [&names](const std::vector<double> & values, bool may_be_empty) {
       return values.size() == names.size() || (may_be_empty && values.empty());
@@ -401,6 +406,7 @@ public:
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return kNotConfigured; }
+    if (!is_active_) { return words({Cause::inactive}); }
     TipRequest<robodyn::Pose> request;
     std::string wrong = wrong_frame(frame, request.is_relative);
     if (wrong.empty()) {
@@ -415,21 +421,23 @@ public:
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return kNotConfigured; }
+    if (!is_active_) { return words({Cause::inactive}); }
     TipRequest<Vector6> request{wrench, false};
     const std::string wrong = wrong_frame(frame, request.is_relative);
     if (wrong.empty()) { arm_->new_wrench.put(request); }
     return wrong;
   }
 
-  // Weigh what the hand takes in the next second, and carry it. What the state of the arm refuses is
-  // said by take_refused_weighing, what becomes of it by pipeline().weighing().
+  // Weigh what the hand takes in the next second, and carry it; what becomes of it is said by
+  // pipeline().weighing().
   std::string weigh()
   {
     const std::lock_guard<std::mutex> lock(changing_);
     if (arm_ == nullptr) { return kNotConfigured; }
+    if (!is_active_) { return words({Cause::inactive}); }
     const std::vector<double> & gravity = arm_->gravity;
-    arm_->new_weighing.put({gravity[0], gravity[1], gravity[2]});
-    return "";
+    return waited_for(
+      arm_->new_weighing, arm_->new_weighing.put({gravity[0], gravity[1], gravity[2]}));
   }
 
 private:
@@ -454,6 +462,7 @@ private:
       applied(n),
       scale(scales),
       setpoint(3 * n, kNaN),
+      next_setpoint(3 * n),
       payloads(static_cast<std::size_t>(model->tips)),
       gravity(model->gravity, model->gravity + 3)
     {
@@ -470,12 +479,12 @@ private:
     Vector applied;                                 // the command that acts since the last cycle
     bool has_applied = false, is_watching = false;  // since activation, in the last cycle
     const Vector scale;
-    Vector setpoint;
+    Vector setpoint, next_setpoint;
     std::vector<robodyn_payload> payloads;  // of each tip; these two: the last that were taken
     std::vector<double> gravity;
     Mailbox<Settings> changes;
     Mailbox<Vector> load, new_setpoint;
-    Fault overload;  // for which the last load was refused
+    Fault refused_change;  // why the last load or weighing was refused
     Mailbox<TipRequest<robodyn::Pose>> new_target;
     Mailbox<TipRequest<Vector6>> new_wrench;
     Mailbox<Vector3> new_weighing;
@@ -511,20 +520,28 @@ private:
     Vector load = first_load(*arm_->model);
     const std::string wrong = checked_load(*arm_->model, payloads, gravity, load);
     if (!wrong.empty()) { return wrong; }
-    const std::uint64_t number = arm_->load.put(load);
-    const auto until = std::chrono::steady_clock::now() + longest_wait_;
     // No wait while inactive: the next activation takes the load, and refuses none.
-    while (is_active_ && !arm_->load.is_taken(number)) {
-      if (std::chrono::steady_clock::now() > until && arm_->load.withdraw()) {
+    const std::string refused = waited_for(arm_->load, arm_->load.put(load));
+    if (!refused.empty()) { return refused; }
+    arm_->payloads = payloads;
+    arm_->gravity = gravity;
+    return "";
+  }
+
+  // Wait while active for the control cycle that takes a change; return why there is none, or why it
+  // refuses.
+  template <typename Value>
+  std::string waited_for(Mailbox<Value> & changes, std::uint64_t number)
+  {
+    const auto until = std::chrono::steady_clock::now() + longest_wait_;
+    while (is_active_ && !changes.is_taken(number)) {
+      if (std::chrono::steady_clock::now() > until && changes.withdraw()) {
         return "no control cycle has taken the change in " +
                std::to_string(longest_wait_.count()) + " ms: nothing is changed";
       }
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
-    if (arm_->load.is_taken(number) && !arm_->load.result()) { return words(arm_->overload); }
-    arm_->payloads = payloads;
-    arm_->gravity = gravity;
-    return "";
+    return changes.is_taken(number) && !changes.result() ? words(arm_->refused_change) : "";
   }
 
   void take_changes()
@@ -536,8 +553,8 @@ private:
       return true;
     });
     arm.load.take([&arm](const Vector & load) {
-      arm.overload = arm.pipeline.overload(load.data());
-      if (arm.overload) { return false; }
+      arm.refused_change = arm.pipeline.overload(load.data());
+      if (arm.refused_change) { return false; }
       arm.pipeline.change_load(load.data());
       arm.watch.change_load(load.data());
       return true;
@@ -558,8 +575,9 @@ private:
     const robodyn::RuntimeState & state = arm.pipeline.state();
     const bool is_following = arm.pipeline.following() != robodyn::Following::none;
     for (std::size_t i = 0; i < arm.n; ++i) {
-      if (arm.setpoint[i] != kUnnamed) { continue; }
-      arm.setpoint[i] = is_following ? arm.pipeline.desired().position[i] : state.position[i];
+      if (arm.next_setpoint[i] != kUnnamed) { continue; }
+      arm.next_setpoint[i] =
+        is_following ? arm.pipeline.desired().position[i] : state.position[i];
     }
   }
 
@@ -577,8 +595,9 @@ private:
       return is_taken(
         arm_->pipeline.add_wrench(wrench.value, now_, wrench.is_relative), refused_wrench_);
     });
-    arm_->new_weighing.take([this, &is_taken](const Vector3 & gravity) {
-      return is_taken(arm_->pipeline.weigh(gravity), refused_weighing_);
+    arm_->new_weighing.take([this](const Vector3 & gravity) {
+      arm_->refused_change = arm_->pipeline.weigh(gravity);
+      return !arm_->refused_change;
     });
   }
 
@@ -634,7 +653,6 @@ private:
   robodyn::ContactEvent contact_event_ = robodyn::ContactEvent::none;
   std::uint64_t reported_changes_ = 0, reported_drops_ = 0;
   Mailbox<Fault> faults_, refused_setpoint_, refused_target_, refused_wrench_;  // from the loop
-  Mailbox<Fault> refused_weighing_;
   std::atomic<bool> is_active_{false}, is_enabled_{true}, is_watched_{false},
     is_cancelled_{false};
   std::mutex changing_;  // guards arm_ and put() of its mailboxes; the loop takes no lock

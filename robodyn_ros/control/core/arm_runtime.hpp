@@ -281,6 +281,14 @@ public:
     return {state_.law.latest().follows() ? Cause::none : Cause::no_following_mode};
   }
 
+  // Why no setpoint, or not this one, is followed at present.
+  Fault setpoint_refusal(const Setpoint & setpoint)
+  {
+    if (const Fault refusal = reference_refusal()) { return refusal; }
+    if (!state_.has_state || stale_.are_stale()) { return {Cause::not_followed}; }
+    return follower_.refusal_of(setpoint, now_);
+  }
+
   // Follow a motion from now on; not for the real-time loop. The caller planned it from the
   // motion that is followed, or from the measured state.
   void follow(std::shared_ptr<const Motion> motion)

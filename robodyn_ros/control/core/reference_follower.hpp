@@ -177,6 +177,7 @@ public:
 
   bool has_reference() const { return source_ != Source::none; }
   bool is_braking() const { return source_ == Source::brake; }
+  bool is_following_setpoint() const { return source_ == Source::setpoint; }
   bool is_brake_due() const { return is_brake_due_; }  // starts once velocities are known
   bool is_fading() const { return is_fading_; }
   // Whether nothing is followed, fading or about to brake.
@@ -235,19 +236,9 @@ public:
       if (was_followed) { cancel(); }
       return false;
     }
-    bool is_bare = true;
-    for (std::size_t i = 0; i < state_.n; ++i) {
-      const auto finite = [i](const double * values) {
-        return values != nullptr && std::isfinite(values[i]) ? values[i] : 0.0;
-      };
-      newest_.position[i] = setpoint.position[i];
-      newest_.velocity[i] = finite(setpoint.velocity);
-      is_bare &= newest_.velocity[i] == 0.0;
-      newest_.acceleration[i] = finite(setpoint.acceleration);
-      newest_.effort[i] = finite(setpoint.effort);
-    }
+    const bool is_bare = read(setpoint);
     if (was_followed) {
-      if (const Fault refusal = refusal_of(newest_, asked_.position)) {
+      if (const Fault refusal = refusal_of_newest(now)) {
         state_.faults.refuse_reference(refusal);
         drop_and_brake(refusal);
       }
@@ -262,6 +253,13 @@ public:
     const bool is_beginning = is_new && !(was_followed && was_new_);
     was_new_ = is_new;
     return is_beginning && source_ == Source::setpoint;
+  }
+
+  // Why a setpoint would be refused at a time [s].
+  Fault refusal_of(const Setpoint & setpoint, double now)
+  {
+    read(setpoint);
+    return refusal_of_newest(now);
   }
 
   // Write the reference at a time [s] and return true; false: there is none. A setpoint is
@@ -430,6 +428,23 @@ private:
     return velocities == 0 || velocities == state_.n;
   }
 
+  // Write a setpoint to newest_, and return whether all of its velocities are zero or not finite.
+  bool read(const Setpoint & setpoint)
+  {
+    bool is_bare = true;
+    for (std::size_t i = 0; i < state_.n; ++i) {
+      const auto finite = [i](const double * values) {
+        return values != nullptr && std::isfinite(values[i]) ? values[i] : 0.0;
+      };
+      newest_.position[i] = setpoint.position[i];
+      newest_.velocity[i] = finite(setpoint.velocity);
+      is_bare &= newest_.velocity[i] == 0.0;
+      newest_.acceleration[i] = finite(setpoint.acceleration);
+      newest_.effort[i] = finite(setpoint.effort);
+    }
+    return is_bare;
+  }
+
   // Start to follow newest_, if it starts near the present reference, else near the arm. After a
   // drop setpoints are followed again only once their stream has ended, or is at rest near the
   // arm.
@@ -439,16 +454,7 @@ private:
     if (is_refusing_ && (!is_at_rest(newest_.velocity) || (is_braking() && !has_settled()))) {
       return;
     }
-    begin_position_ = state_.position;
-    begin_velocity_ = state_.velocity;
-    if (has_reference()) {  // a brake, or a motion: start from its desired state
-      motion().sample(now, scratch_);
-      begin_position_ = scratch_.position;
-      begin_velocity_ = scratch_.velocity;
-    }
-    const Fault refusal =
-      state_.is_too_slow(1.0) ? state_.slowness() : refusal_of(newest_, begin_position_);
-    if (refusal) {
+    if (const Fault refusal = refusal_of_newest(now)) {
       if (!is_refusing_) {  // reported once, not in each cycle
         state_.faults.refuse_reference(refusal);
       }
@@ -488,6 +494,20 @@ private:
     approach_.plan_approach(
       scratch_, newest_, now, stream_.horizon(0.0, distance), stream_.stopping());
     is_approaching_ = true;
+  }
+
+  // Return why newest_ is refused after the setpoint that is followed, else as the first one.
+  Fault refusal_of_newest(double now)
+  {
+    if (is_following_setpoint()) { return refusal_of(newest_, asked_.position); }
+    begin_position_ = state_.position;
+    begin_velocity_ = state_.velocity;
+    if (has_reference()) {  // a brake, or a motion: start from its desired state
+      motion().sample(now, scratch_);
+      begin_position_ = scratch_.position;
+      begin_velocity_ = scratch_.velocity;
+    }
+    return state_.is_too_slow(1.0) ? state_.slowness() : refusal_of(newest_, begin_position_);
   }
 
   // Return why a setpoint is refused: beyond the limits, widened to where an arm outside of them
