@@ -297,13 +297,19 @@ def _unmodelled_joints(
     bodies: Sequence[Body],
 ) -> tuple[str, ...]:
     """Return the movable joints that move no mass of the model, no tip and not the base link."""
-    moving = {joint.name for joint in joints}
+    moving = {joint.name: joint for joint in joints}
     carried = [link for body in bodies[1:] for link in body.link_transforms]
     for link in (base, *(name for name in carried if description.links[name].has_mass)):
         joint = tree.parent_joint.get(link)
         while joint is not None and joint.name not in moving:
-            moving.add(joint.name)
+            moving[joint.name] = joint
             joint = tree.parent_joint.get(joint.parent)
+    followers = list(moving.values())
+    for joint in followers:  # what moves them moves the model, too
+        leader = joint.mimic and description.joints.get(joint.mimic.joint)
+        if leader and leader.name not in moving:
+            moving[leader.name] = leader
+            followers.append(leader)
     return tuple(
         name
         for name, joint in description.joints.items()

@@ -82,6 +82,8 @@ def of_motion(model: RobotModel, rows: Sequence[Rows]) -> Iterator[Finding]:
     for joint, name in enumerate(model.joint_names):
         element = f'joint {name!r}'
         if not used[:, joint].any():
+            if travel[joint] >= _LITTLE_RANGE:
+                continue  # it moves: why its effort is not used, another finding says
             message = (
                 f'{element} never moves: its friction is unknown, and its load comes from the URDF'
             )

@@ -273,11 +273,15 @@ class _Balance:
     carried : array, shape (n,)
         What is missing in the efforts, constant [N m or N]; the drives' offsets take it.
     is_left_out : array of bool, shape (n,)
-        Joints whose gravity is missing and not constant: their efforts say nothing of the bodies.
+        Joints whose gravity is missing and not constant, or whose effort follows the torque of
+        another joint: their efforts say nothing of the bodies.
+    of_joint : tuple of n str
+        That other joint; empty: none.
     """
 
     carried: FloatArray
     is_left_out: np.ndarray
+    of_joint: tuple[str, ...]
 
     @classmethod
     def of(cls, model: RobotModel, efforts: EffortFindings, given: ArrayLike | None) -> _Balance:
@@ -289,9 +293,11 @@ class _Balance:
         NonFiniteValue, InvalidArgument
             Of what is given; or most joints have no gravity in their efforts.
         """
+        of_joint = tuple(each.of_joint for each in efforts.joints)
+        is_of_another = np.array(of_joint) != ''
         if given is not None:
             carried = checked_per_joint('balance', given, model.n)
-            return cls(carried, np.zeros(model.n, dtype=bool))
+            return cls(carried, is_of_another, of_joint)
         carried = np.array([each.carried for each in efforts.joints])
         removed = np.array([each.gravity == 'removed' for each in efforts.joints])
         left_out = removed & (carried == 0.0)
@@ -307,7 +313,7 @@ class _Balance:
                 'with --effort-without-gravity (with_driver_gravity); where springs carry it, '
                 'give balance',
             )
-        return cls(carried, left_out)
+        return cls(carried, left_out | is_of_another, of_joint)
 
     def rows(self, training: TrainingData, model: RobotModel, scale: FloatArray) -> list[Rows]:
         """Return the rows of all stretches, with what is missing in the efforts."""
@@ -320,10 +326,10 @@ class _Balance:
         """Yield which joints were left out."""
         for j in np.flatnonzero(self.is_left_out):
             element = f'joint {model.joint_names[j]!r}'
-            message = (
-                f'{element} was left out: its effort has no gravity in it, which a spring may '
-                'carry; its friction is unknown'
-            )
+            why = f'follows the torque of {self.of_joint[j]!r}'
+            if not self.of_joint[j]:
+                why = 'has no gravity in it, which a spring may carry'
+            message = f'{element} was left out: its effort {why}; its friction is unknown'
             yield warning('joint_left_out', element, 0.0, message)
 
 

@@ -31,6 +31,7 @@ from robodyn_ros.spatial import (
 # What hangs on a link keeps its inertia as long as the link keeps this fraction of its own along
 # every direction; else what hangs on it is scaled down until it does.
 _LEAST_REMAINDER = 0.2
+_ROUNDING = 1e-14  # square of a radius of gyration [m²]: of a point mass, either sign may come out
 
 
 def identified_urdf(identified: RobotModel, source: str | Path) -> bytes:
@@ -180,8 +181,9 @@ def _spread(
                 inertial.mass, inertial.center_of_mass, inertial.inertia
             )
             own = pseudo_inertia(parameters)
-            if not (np.linalg.eigvalsh(own) > 0).all():
-                own = made_positive(own)[0]
+            positive, smallest, _ = made_positive(own)
+            if smallest <= _ROUNDING:
+                own = positive
                 mended.add(name)
             hung[name] = frame @ own @ frame.T
     together = sum(hung.values(), np.zeros((4, 4)))

@@ -164,6 +164,10 @@ OTHERS = (
     link('lamp', BOX),
     joint('dial', 'continuous', 'l2', 'needle', '<axis xyz="1 0 0"/>'),
     link('needle'),
+    joint('drive', 'revolute', 'l2', 'spindle', '<axis xyz="1 0 0"/>'),
+    link('spindle'),
+    joint('driven', 'revolute', 'l2', 'jaw', '<axis xyz="1 0 0"/><mimic joint="drive"/>'),
+    link('jaw', BOX),
     joint('wrist', 'revolute', 'l2', 'palm', '<axis xyz="1 0 0"/>'),
     link('palm'),
     joint('held', 'revolute', 'palm', 'ball', '<axis xyz="0 1 0"/>'),
@@ -176,7 +180,7 @@ def test_joints_that_move_neither_base_nor_a_mass_of_the_model_are_named():
     ends = {'base_link': 'base', 'tip_link': 'l2'}
     arm = rd.RobotModel.from_urdf(text, **ends)
     assert arm.unmodelled_joints == ('neck', 'mast', 'dial')
-    for name in ('finger', 'thumb', *arm.unmodelled_joints, 'wrist', 'held'):
+    for name in ('finger', 'thumb', *arm.unmodelled_joints, 'drive', 'wrist', 'held'):
         moved = rd.RobotModel.from_urdf(text, locked_positions={name: 0.4}, **ends)
         is_same = np.allclose(moved.inertial_parameters, arm.inertial_parameters, atol=1e-12)
         assert is_same == (name in arm.unmodelled_joints), name

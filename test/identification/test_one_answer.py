@@ -191,6 +191,25 @@ def test_efforts_of_two_joints_that_were_exchanged_are_named(seed):
         assert not any(of_joint[:j] + of_joint[j + 2 :])
 
 
+@pytest.mark.parametrize('j', [1, 2, 3])
+def test_efforts_of_two_joints_that_were_exchanged_change_no_body(j):
+    arm = TrueArm.drawn(13, 6)
+    recording = arm.recording(13, 20.0, rate=100.0)
+    order = np.arange(6)
+    order[[j, j + 1]] = j + 1, j
+    exchanged = replace(recording, effort=recording.effort[:, order])
+    found = identify(arm.urdf, exchanged, friction=DriveTerms())
+    pair = {f'joint {arm.urdf.joint_names[k]!r}' for k in (j, j + 1)}
+    assert {element for code, element in warned(found) if code == 'joint_left_out'} == pair
+    assert not pair & {element for code, element in warned(found) if code == 'joint_never_moves'}
+    true = gravity_torque(arm.bodies, recording.position)
+    errors = [
+        np.linalg.norm(gravity_torque(each, recording.position) - true)
+        for each in (found.model, arm.urdf)
+    ]
+    assert errors[0] < errors[1]
+
+
 @pytest.mark.parametrize('seed', [13, 21])
 def test_one_reversed_effort_is_named_even_where_the_urdf_is_wrong(seed):
     arm = TrueArm.drawn(seed, 6)

@@ -14,7 +14,7 @@ from oracles import PinocchioArm
 from robots import public_urdf, random_chain, random_tree, two_link_urdf
 
 from robodyn_ros import RobotModel, inverse_dynamics
-from robodyn_ros.description.urdf import description_of_urdf
+from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
 from robodyn_ros.errors import MalformedUrdf, ModelMismatch
 from robodyn_ros.identification.prior import prior_pseudo_inertia
 from robodyn_ros.identification.urdf_output import identified_mjcf, identified_urdf
@@ -170,6 +170,22 @@ def test_mujoco_has_the_identified_torques_from_the_mjcf_and_it_serves_as_a_sour
         mimic='independent',
     ).with_rotor_inertia(other.rotor_inertia)
     assert np.abs(inverse_dynamics(back, *given) - expected).max() < 1e-9 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize('seed', range(8))
+def test_a_point_mass_that_hangs_on_a_link_is_a_body_afterwards(seed):
+    point = np.array2string(np.random.default_rng(seed).uniform(-0.2, 0.2, 3))[1:-1]
+    end = (
+        f'<link name="hand"><inertial><origin xyz="{point}"/><mass value="8"/><inertia ixx="0" '
+        'ixy="0" ixz="0" iyy="0" iyz="0" izz="0"/></inertial></link><joint name="grip" '
+        'type="fixed"><parent link="link2"/><child link="hand"/></joint></robot>'
+    )
+    text = two_link_urdf().replace('</robot>', end)
+    light = other_bodies(RobotModel.from_urdf(text), seed)
+    light = light.with_inertial_parameters(light.inertial_parameters * 0.5)
+    hand = description_of_urdf_text(identified_urdf(light, text).decode()).links['hand'].inertial
+    smallest, middle, largest = np.linalg.eigvalsh(hand.inertia)
+    assert 1e-6 < largest < smallest + middle
 
 
 def test_links_without_inertial_and_joints_without_dynamics_get_them():
