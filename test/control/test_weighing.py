@@ -95,6 +95,56 @@ def test_a_mass_that_is_put_down_is_given_up():
     assert arm.pipeline.weighing == 'given up'
 
 
+def carrying(mass):
+    arm = soft_arm(250.0, 'cartesian_impedance')
+    arm.pipeline.weigh(GRAVITY)
+    arm.run(4.0, held(arm, mass))
+    assert arm.pipeline.weighing.startswith('carried')
+    return arm
+
+
+def moves(arm):
+    arm.follow([arm.start, arm.start + 0.1], [0.0, 2.0])
+    arm.run(4.0, held(arm, 1.0))
+    return 1.0
+
+
+def loses_a_third_of_it(arm):
+    arm.pipeline.weigh(GRAVITY)
+    arm.run(4.0, held(arm, 2.0 / 3.0))
+    return 2.0 / 3.0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('event', [moves, loses_a_third_of_it])
+def test_a_mass_that_is_taken_off_bit_by_bit_is_given_up(event):
+    arm = carrying(1.0)
+    mass = event(arm)
+    assert arm.pipeline.weighing.startswith('carried')
+    for fraction in (0.75, 0.5, 0.25, 0.0):
+        arm.run(1.5, held(arm, fraction * mass))
+    assert arm.pipeline.weighing == 'given up'
+
+
+@pytest.mark.slow
+def test_a_mass_that_is_weighed_again_stays():
+    arm = carrying(1.0)
+    arm.pipeline.weigh(GRAVITY)
+    arm.run(10.0, held(arm, 1.0))
+    assert arm.pipeline.weighing.startswith('carried')
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize('ramp_time', [0.0, 0.2])
+def test_a_change_of_the_gravity_that_is_compensated_is_no_mass(ramp_time):
+    arm = soft_arm(250.0, 'cartesian_impedance', ramp_time=ramp_time)
+    arm.pipeline.weigh(GRAVITY)
+    arm.run(0.2)
+    arm.change(terms_gravity_factor=np.array([0.97]))
+    arm.run(4.0)
+    assert 'the arm moves' in arm.pipeline.weighing
+
+
 @pytest.mark.slow
 def test_an_arm_in_motion_weighs_nothing():
     arm = soft_arm(1000.0, 'joint_impedance')

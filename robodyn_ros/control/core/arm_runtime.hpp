@@ -81,6 +81,7 @@ public:
     stop_torque_(n_),
     damping_torque_(n_),
     held_(n_),
+    compensated_(n_),
     weighing_(n_),
     zero_(n_)
   {
@@ -782,8 +783,13 @@ private:
     WeighingCycle cycle = state_.parts.weighing_cycle(elapsed, held_, velocity_);
     const Vector3 way{
       tip_place_[0] - before[0], tip_place_[1] - before[1], tip_place_[2] - before[2]};
-    cycle.is_reference_moving = !is_at_rest(desired_.velocity, kSettledSpeed) ||
-                                std::sqrt(Quaternion::dot(way, way)) > kSettledSpeed * elapsed;
+    cycle.is_changing = !is_at_rest(desired_.velocity, kSettledSpeed) ||
+                        std::sqrt(Quaternion::dot(way, way)) > kSettledSpeed * elapsed;
+    const LawCoefficients & law = state_.law.at(0.0);
+    for (std::size_t i = 0; i < n_; ++i) {
+      cycle.is_changing |= law.gravity(i) != compensated_[i];
+      compensated_[i] = law.gravity(i);
+    }
     weighing_.advance(
       cycle, state_.settings, [this](Vector & to) { state_.parts.stiction(state_.model, to); });
     state_.parts.hold(weighing_.held(), weighing_.settling());
@@ -1253,6 +1259,7 @@ private:
   Vector stop_torque_;
   Vector damping_torque_;  // of the last cycle
   Vector held_;            // by the drives, beside gravity
+  Vector compensated_;     // of each joint's gravity, the fraction in the last cycle
   Weighing weighing_;
   Vector3 tip_place_{};  // of the tip's reference, in the last cycle
   const Vector zero_;

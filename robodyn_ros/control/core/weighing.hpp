@@ -12,7 +12,7 @@
 //
 // A hand that presses straight down looks the same, and may let go: what is carried is given up
 // where the arm is lifted faster than its reference, with more than a little energy, and where the
-// drives at rest no longer hold half of it.
+// drives at rest no longer hold half of it. After a motion what they hold first counts as all of it.
 #ifndef ROBODYN_ROS__CORE__WEIGHING_HPP_
 #define ROBODYN_ROS__CORE__WEIGHING_HPP_
 
@@ -56,7 +56,7 @@ struct WeighingCycle
   const double * jacobian;  // (6, n) of the tip, linear rows first
   const Quaternion & tip;   // of the tip
   const Vector & velocity;  // of the arm
-  bool is_reference_moving;
+  bool is_changing;       // the reference moves, or the gravity that the law compensates changes
   double kinetic_energy;  // of the motion relative to the reference [J]
   double power;           // of what is carried, in that motion [W]
 };
@@ -66,7 +66,14 @@ class Weighing
 {
 public:
   explicit Weighing(std::size_t joints)
-  : n_(joints), speed_(n_), mean_(n_), before_(n_), rows_(3 * n_), torque_(n_), tolerance_(n_)
+  : n_(joints),
+    speed_(n_),
+    mean_(n_),
+    before_(n_),
+    loaded_(n_),
+    rows_(3 * n_),
+    torque_(n_),
+    tolerance_(n_)
   {
   }
 
@@ -87,7 +94,6 @@ public:
     before_ = mean_;
     if (goal_.mass == 0.0) { held_.gravity = goal_.gravity = gravity; }
     state_ = WeighingState::weighing;
-    is_there_ = false;
     time_ = 0.0;
     return {};
   }
@@ -115,17 +121,21 @@ public:
     average(cycle);
     if (state_ == WeighingState::weighing) {
       time_ += cycle.elapsed;
-      if (time_ > kLongest) {
+      if (time_ > kLongest || cycle.is_changing) {
         refuse({Cause::unsteady});
       } else if (time_ >= kWindow && rest_ >= kRest) {
         weigh(cycle, settings, friction);
       }
     }
     if (goal_.mass != 0.0) {
-      is_there_ &= !cycle.is_reference_moving;
-      const bool is_lifted = cycle.kinetic_energy > kEnergy && cycle.power > 0.0;
-      const bool is_gone = is_there_ && rest_ >= kRest && mass_there(cycle) / change_ < 0.5;
-      if (is_lifted || is_gone) { give_up(false); }
+      is_known_ &= !cycle.is_changing;
+      bool is_gone = cycle.kinetic_energy > kEnergy && cycle.power > 0.0;  // lifted
+      if (rest_ >= kRest && state_ == WeighingState::carried) {
+        if (!is_known_) { loaded_ = mean_; }
+        is_known_ = true;
+        is_gone |= mass_since(cycle) < -0.5 * goal_.mass;
+      }
+      if (is_gone) { give_up(false); }
     }
     const double step = 1.0 - std::exp(-cycle.elapsed / pace_);
     held_.mass += step * (goal_.mass - held_.mass);
@@ -155,12 +165,12 @@ private:
     refusal_ = why;
   }
 
-  // Average what the drives hold while the arm rests.
+  // Average what the drives hold while the arm rests, and no friction is compensated at rest.
   void average(const WeighingCycle & cycle)
   {
     const double step = 1.0 - std::exp(-cycle.elapsed / kSpeedTime);
     for (std::size_t i = 0; i < n_; ++i) { speed_[i] += step * (cycle.velocity[i] - speed_[i]); }
-    if (cycle.is_reference_moving || !is_at_rest(speed_)) {
+    if (cycle.is_changing || settling_ > 0.0 || !is_at_rest(speed_)) {
       rest_ = 0.0;
       return;
     }
@@ -187,12 +197,12 @@ private:
     return sum;
   }
 
-  // Return the mass that the drives at rest hold beside what they did before it came [kg].
-  double mass_there(const WeighingCycle & cycle)
+  // Return the mass that the drives at rest hold beside what they did with all of it [kg].
+  double mass_since(const WeighingCycle & cycle)
   {
     const Vector3 & g = goal_.gravity;
     write_row(cycle, {-g[0], -g[1], -g[2], 0.0, 0.0, 0.0}, 0);
-    for (std::size_t i = 0; i < n_; ++i) { torque_[i] = mean_[i] - before_[i]; }
+    for (std::size_t i = 0; i < n_; ++i) { torque_[i] = mean_[i] - loaded_[i]; }
     const double square = product(rows_.data(), rows_.data());
     return square > 0.0 ? product(rows_.data(), torque_.data()) / square : 0.0;
   }
@@ -249,10 +259,10 @@ private:
       refusal_of(wrench, settings.impedance.largest_force, settings.impedance.largest_moment);
     if (beyond) { return refuse(beyond); }
     goal_ = found;
-    change_ = x[0];
+    loaded_ = mean_;
     carried_for_ = 0.0;
     pace_ = kTaken;
-    is_there_ = true;
+    is_known_ = true;
     refusal_ = {};
     state_ = WeighingState::carried;
   }
@@ -296,11 +306,11 @@ private:
   HeldMass held_, goal_;
   double pace_ = kTaken;            // s
   double time_ = 0.0, rest_ = 0.0;  // s, since it began, since the arm rests
-  double change_ = 0.0;             // kg, that was weighed last
   double settling_ = 0.0;
-  double carried_for_ = 0.0;      // s, what was weighed last
-  bool is_there_ = false;         // the reference has not moved since
-  Vector speed_, mean_, before_;  // of the arm, of what the drives hold, of that before
+  double carried_for_ = 0.0;  // s, what was weighed last
+  bool is_known_ = false;     // what the drives hold with all of it, since the last change
+  Vector speed_, mean_;       // of the arm, of what the drives hold
+  Vector before_, loaded_;    // of that before, and with all of the mass
   Vector rows_, torque_, tolerance_;
 };
 
