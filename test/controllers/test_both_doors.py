@@ -587,7 +587,7 @@ def weighed(door: Door) -> None:
     rest(door)
     assert door.weigh() == ''
     door.simulation.carry([rd.Payload(0.5, (0.0, 0.0, 0.02), link=TOOL)])
-    door.run(2.5)
+    door.run(5.0)
 
 
 # --- requests ----------------------------------------------------------------------------------
