@@ -160,6 +160,7 @@ def with_feedforward_efforts(
     notes say what is left of it.
     """
     model = torque.model
+    trajectory, left_out = _of_model(trajectory, model)
     columns = joint_columns(trajectory, model.joint_names, all_named=beginning is None)
     held = np.setdiff1d(np.arange(model.n), columns)
     if trajectory.efforts.any():
@@ -174,6 +175,7 @@ def with_feedforward_efforts(
         position[columns] = trajectory.positions[0]
         beginning = ReferenceState.at_rest(position)
     waypoints, notes = _waypoints(trajectory, columns, torque, settings, beginning, begin)
+    notes = left_out + notes
     if len(held):
         notes += ('held: ' + ', '.join(model.joint_names[i] for i in held),)
     path = PathTorque(waypoints, torque)
@@ -191,6 +193,13 @@ def with_feedforward_efforts(
         knots.largest_torque,
         notes,
     )
+
+
+def _of_model(trajectory: Trajectory, model: RobotModel) -> tuple[Trajectory, tuple[str, ...]]:
+    """Return a trajectory of the model's joints, and a note of those that move nothing of it."""
+    kept = trajectory.without(model.unmodelled_joints)
+    left_out = [name for name in trajectory.joint_names if name not in kept.joint_names]
+    return kept, (f'left out: {", ".join(left_out)}',) if left_out else ()
 
 
 def _waypoints(
@@ -419,6 +428,8 @@ class TrajectoryFeedforward:
         """
         beginning, notes = self._beginning(now, max(wait or 0.0, 0.0))
         goes_on = not notes
+        trajectory, left_out = _of_model(trajectory, self.arm)
+        notes += left_out
         begin = max(0.0, -(wait or 0.0))  # in this order: never -0.0
         columns = joint_columns(trajectory, self.arm.joint_names)
         beginning = _at_this_turn(trajectory, columns, self.arm, beginning)

@@ -130,7 +130,7 @@ def _checked_gravity(change: GravityChange, arm: RobotModel) -> np.ndarray:
             'gravity frame_id', change.frame, f'the base link {arm.base_link!r}, or empty'
         )
     vector = checked_array('gravity', change.vector, (3,))
-    strength = float(np.linalg.norm(vector))
+    strength = math.hypot(*vector)
     if strength > STRONGEST_GRAVITY:
         raise InvalidArgument(
             'gravity strength', strength, f'at most {STRONGEST_GRAVITY:g} m/s²', unit='m/s²'

@@ -110,6 +110,7 @@ class Retiming:
         is as ``corners`` says. Effort in the trajectory is ignored.
         """
         torque = replace(torque, terms=Terms())
+        trajectory = trajectory.without(torque.model.unmodelled_joints)
         try:
             reference, ends, times = _motion(trajectory, torque, beginning, begin)
             options: dict[str, Any] = {'ends': ends, 'grid_points': self.grid_points}

@@ -387,6 +387,31 @@ def test_unknown_joint_and_joints_of_unknown_position_are_refused():
         filled(partial)
 
 
+def with_a_neck(trajectory):
+    """Return a trajectory of a joint besides that moves nothing of the arm."""
+    row, names = np.full(len(trajectory.times), 0.2), ('neck', *trajectory.joint_names)
+    parts = ('positions', 'velocities', 'accelerations', 'efforts')
+    wider = {name: np.column_stack([0.0 * row, getattr(trajectory, name)]) for name in parts}
+    wider['positions'][:, 0] = row
+    return replace(trajectory, joint_names=names, **wider)
+
+
+def test_joint_that_moves_nothing_of_the_arm_is_left_out_and_said():
+    one, arm_alone = filler(), filler()
+    one.arm = replace(one.arm, unmodelled_joints=('neck',))
+    given = bare(one.arm)
+    for found, expected in (
+        (
+            filled(with_a_neck(motion()), replace(MODEL, unmodelled_joints=('neck',))),
+            filled(motion()),
+        ),
+        (one.with_efforts(with_a_neck(given), 1.0), arm_alone.with_efforts(given, 1.0)),
+    ):
+        assert 'left out: neck' in found.notes
+        assert found.trajectory.joint_names == expected.trajectory.joint_names
+        np.testing.assert_array_equal(found.trajectory.efforts, expected.trajectory.efforts)
+
+
 @pytest.mark.parametrize('size', [1e150, 1e300, 1.7e308])
 def test_numbers_too_large_are_refused(size):
     given = motion()

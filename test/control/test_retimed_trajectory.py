@@ -64,6 +64,16 @@ def share(model, given):
     return (np.abs(rd.inverse_dynamics(model, *executed(given))) / MODEL.effort_limits).max()
 
 
+def test_joint_that_moves_nothing_of_the_arm_is_left_out():
+    times, names = [0.0, 3.0, 6.0], ('neck', *MODEL.joint_names)
+    torque = ReferenceTorque.of(dataclasses.replace(MODEL, unmodelled_joints=('neck',)))
+    wider = trajectory(np.column_stack([[0.0, 0.5, 0.1], CORNER]), times, names=names)
+    found = Retiming(LIMITS).of(wider, torque).trajectory
+    expected = Retiming(LIMITS).of(trajectory(CORNER, times), TORQUE).trajectory
+    assert found.joint_names == expected.joint_names
+    np.testing.assert_array_equal(found.positions, expected.positions)
+
+
 @pytest.mark.parametrize('fields', ['p', 'pv', 'pva'])
 def test_trajectory_is_faster_on_its_own_path(fields):
     given = trajectory(CORNER, [0.0, 3.0, 6.0], fields)

@@ -671,6 +671,8 @@ ROWS = (
     Row('a payload while stale', stale, lambda d: d.payload(1.0), 'accepted'),
     Row('a payload while stopping', stopping, lambda d: d.payload(1.0), 'accepted'),
     Row('too heavy a payload', rest, lambda d: d.payload(500.0), 'mass'),
+    Row('a payload of less than nothing', rest, lambda d: d.payload(-1.0), 'mass'),
+    Row('a payload at an end', rest, lambda d: d.payload(1.0, (1.7e308,) * 3), 'centre'),
     Row('a payload that is no number', rest, lambda d: d.payload(np.nan), 'not finite'),
     Row(
         'a payload of no body',
@@ -691,6 +693,7 @@ ROWS = (
     Row('gravity', rest, lambda d: d.gravity((1.0, 0.0, -9.7)), 'accepted'),
     Row('gravity in motion', motion, lambda d: d.gravity((1.0, 0.0, -9.7), 'base'), 'accepted'),
     Row('too strong a gravity', rest, lambda d: d.gravity((0, 0, -60.0)), 'strength'),
+    Row('gravity without end', rest, lambda d: d.gravity((1.7e308,) * 3), 'strength'),
     Row('gravity that is no number', rest, lambda d: d.gravity((0, 0, np.nan)), 'not finite'),
     Row('gravity in another frame', rest, lambda d: d.gravity((0, 0, -9.8), 'moon'), 'frame'),
     Row('a mode in motion', motion, lambda d: d.change(mode='computed_torque'), 'accepted'),
@@ -777,6 +780,12 @@ ROWS = (
         'a joint named twice',
         rest,
         lambda d: d.setpoint([0.2] * 3, ('yaw', 'yaw', 'elbow')),
+        'joints',
+    ),
+    Row(
+        'a joint that moves nothing of the arm named twice',
+        rest,
+        lambda d: d.setpoint([0.2, 0.2, 0.25], ('neck', 'neck', 'yaw')),
         'joints',
     ),
     Row(

@@ -383,12 +383,15 @@ public:
     const char * const * const end = others + arm_->model->unmodelled;
     bool is_one_modelled = false;
     for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto before = names.begin() + static_cast<std::ptrdiff_t>(i);
+      if (std::find(names.begin(), before, names[i]) != before) {
+        return "a joint is named twice";
+      }
       if (std::find(others, end, names[i]) != end) { continue; }
       const auto joint = static_cast<std::size_t>(
         std::find(joints.begin(), joints.end(), names[i]) - joints.begin());
       if (joint == n) { return "a joint is not the arm's"; }
       is_one_modelled = true;
-      if (setpoint[joint] != kUnnamed) { return "a joint is named twice"; }
       setpoint[joint] = positions[i];
       if (!velocities.empty()) { setpoint[n + joint] = velocities[i]; }
       if (!accelerations.empty()) { setpoint[2 * n + joint] = accelerations[i]; }

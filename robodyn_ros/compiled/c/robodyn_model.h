@@ -134,7 +134,7 @@ static inline robodyn_refusal robodyn_check_load(
   const robodyn_refusal no_body = {
     "payload", NULL, 0.0, 0.0, "an inertia that a body of this mass has"};
   const double strength = hypot(hypot(gravity[0], gravity[1]), gravity[2]);
-  if (!isfinite(gravity[0] + gravity[1] + gravity[2])) {
+  if (isnan(0.0 * gravity[0] + 0.0 * gravity[1] + 0.0 * gravity[2])) {
     const robodyn_refusal refusal = {"gravity", NULL, 0.0, 0.0, "finite numbers"};
     return refusal;
   }
@@ -146,12 +146,12 @@ static inline robodyn_refusal robodyn_check_load(
   if (!payload) return none;
   const double *const J = payload->inertia, *const c = payload->center_of_mass;
   const double m = payload->mass, distance = hypot(hypot(c[0], c[1]), c[2]);
-  double size = 0.0, sum = m + c[0] + c[1] + c[2], moments[3];
+  double size = 0.0, zero = 0.0 * m + 0.0 * c[0] + 0.0 * c[1] + 0.0 * c[2], moments[3];
   for (int k = 0; k < 6; k++) {
-    sum += J[k];
+    zero += 0.0 * J[k];
     size = fmax(size, fabs(J[k]));
   }
-  if (!isfinite(sum)) {
+  if (isnan(zero)) {
     const robodyn_refusal refusal = {"payload", NULL, 0.0, 0.0, "finite numbers"};
     return refusal;
   }
@@ -159,7 +159,10 @@ static inline robodyn_refusal robodyn_check_load(
     const robodyn_refusal refusal = {"payload mass", "kg", m, heaviest, ""};
     return refusal;
   }
-  if (m < 0.0) return no_body;
+  if (m < 0.0) {
+    const robodyn_refusal refusal = {"payload mass", NULL, 0.0, 0.0, "zero or more"};
+    return refusal;
+  }
   robodyn_principal_moments(J, moments);
   if (m > 0.0 && !(moments[2] <= largest * largest * m)) {
     const robodyn_refusal refusal = {
