@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unicodedata import category
 
 import numpy as np
 
@@ -94,6 +95,15 @@ def shown(value: Any, unit: str = '') -> str:
     if len(text) > longest:
         text = f'{text[:longest]}... ({len(text)} characters)'
     return f'{text} {unit}' if unit else text
+
+
+def printable(text: str) -> str:
+    """Return lines of text as a terminal may show them: what commands it is spelled out."""
+    if text.isascii() and text.replace('\n', '').isprintable():
+        return text
+    return ''.join(
+        c if c.isprintable() or c in '\n\t' or category(c) == 'Zs' else repr(c)[1:-1] for c in text
+    )
 
 
 def later_than(one: str, late: float) -> str:

@@ -33,7 +33,7 @@ from robodyn_ros.description.mjcf import description_of_mjcf, is_mjcf
 from robodyn_ros.description.records import Finding
 from robodyn_ros.description.source import user_path
 from robodyn_ros.description.urdf import description_of_urdf, description_of_urdf_text
-from robodyn_ros.errors import NoSuchName
+from robodyn_ros.errors import NoSuchName, printable
 from robodyn_ros.model import RobotModel
 from robodyn_ros.record import plain
 from robodyn_ros.spatial import FloatArray
@@ -353,11 +353,11 @@ class Answer:
         """Print it."""
         lines = [as_json_text(self.record, is_long=self.is_long)] if as_json else self.lines
         for line in () if as_json else self.notes:
-            click.echo(line, err=True)
+            click.echo(printable(line), err=True)
         if self.output is not None:
             lines = written('\n'.join(lines) + '\n', self.output, *self.about_output)
         for line in lines:
-            click.echo(line)
+            click.echo(printable(line))
         if self.exit_code:
             raise SystemExit(self.exit_code)
 

@@ -309,6 +309,19 @@ def test_mimic_joint_on_the_chain_names_the_option(tmp_path):
     assert "mimic='" not in error
 
 
+@pytest.mark.parametrize('name', ['check', 'dh', 'params', 'structure', 'ratios', 'torque'])
+def test_names_in_a_urdf_command_no_terminal(name, tmp_path):
+    hostile = 'a\u009b31m\u202eb\u2028\x7f'
+    path, motion = tmp_path / 'arm.urdf', tmp_path / 'motion.csv'
+    names = re.compile('"(robot|two_link|base|link1|link2|joint1|joint2)"')
+    path.write_text(names.sub(f'"{hostile}\\1"', two_link_urdf()))
+    motion.write_text('0,0,0\n1,0,0\n')
+    result = invoked(name, path, *[motion][: name == 'torque'])
+    shown = result.stdout + result.stderr
+    assert shown and result.exit_code < 2
+    assert not [x for x in shown if not x.isprintable() and x != '\n']
+
+
 def test_an_arm_without_mass_is_said_whatever_the_command(tmp_path, motion):
     path = tmp_path / 'arm.urdf'
     path.write_text(re.sub(r'<inertial>.*?</inertial>', '', Path(PUMA).read_text(), flags=re.S))
