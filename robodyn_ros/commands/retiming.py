@@ -32,6 +32,7 @@ from robodyn_ros.control.model_torque import ReferenceTorque, RigidBodyTorque
 from robodyn_ros.control.motion_file import path_of_file
 from robodyn_ros.control.retimed_trajectory import Retiming, knot_bound
 from robodyn_ros.control.timed_motion import TimedMotion, TimingLimits
+from robodyn_ros.errors import printable
 from robodyn_ros.identification import Identification
 from robodyn_ros.model import Payload
 from robodyn_ros.motions import table_as_csv
@@ -169,6 +170,9 @@ def retime(
         motion, model, topic=topic, cutoff=cutoff, has_waypoints=corners != 'spline'
     )
     found = retiming.of(given, torque)
+    if others := [name for name in given.joint_names if name not in model.joint_names]:
+        note = f'Note: left out: {", ".join(others)}, which move nothing of the model'
+        click.echo(printable(note), err=True)
     fast = found.motion
     if not model.rotor_inertia.any() and any(
         each.limit == 'effort' for each in fast.active_limits
