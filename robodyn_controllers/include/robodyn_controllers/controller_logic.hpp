@@ -227,10 +227,16 @@ public:
     // must not begin again by itself.
     const bool is_held = is_setpoint_at_rest_ && arm.pipeline.follower().is_following_setpoint();
     has_setpoint_ &= is_held || setpoint_age_ <= arm.settings().state_timeout;
-    for (std::size_t k = 0; k < 3 * arm.n; ++k) {
-      // Extrapolated at its velocity: setpoints may come less often than cycles.
-      const double ahead = k < arm.n ? setpoint_age_ * arm.setpoint[arm.n + k] : 0.0;
-      reference[k] = has_setpoint_ ? arm.setpoint[k] + ahead : kNaN;
+    if (!has_setpoint_) {
+      std::fill_n(reference, 3 * arm.n, kNaN);
+      return;
+    }
+    // Extrapolated: setpoints may come less often than cycles.
+    std::copy(arm.setpoint.begin(), arm.setpoint.end(), reference);
+    for (std::size_t i = 0; i < arm.n; ++i) {
+      const double gained = setpoint_age_ * reference[2 * arm.n + i];
+      reference[i] += setpoint_age_ * (reference[arm.n + i] + 0.5 * gained);
+      reference[arm.n + i] += gained;
     }
   }
 
