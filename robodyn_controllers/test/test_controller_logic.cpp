@@ -208,6 +208,20 @@ TEST(ControllerLogic, ASetpointWhoseAccelerationWouldThrowTheArmIsDropped)
   EXPECT_NEAR(arm.qd, 0.0, 0.01);
 }
 
+TEST(ControllerLogic, TimeGoesOnAfterAPeriodThatIsNone)
+{
+  for (const double period : {kNaN, robodyn::kInfinity, 1e308, -1e308}) {
+    Arm arm;
+    arm.logic.activate();
+    arm.simulate(100, 0.3);
+    const double reference[] = {0.3, 0.0, 0.0};
+    arm.logic.update(period, &arm.q, &arm.qd, reference, &arm.command);
+    const double before = arm.logic.pipeline().state().steady;
+    arm.simulate(10, 0.3);
+    EXPECT_NEAR(arm.logic.pipeline().state().steady - before, 0.01, 1e-5);
+  }
+}
+
 TEST(ControllerLogic, RefusesASetpointOfOtherJoints)
 {
   Arm arm;

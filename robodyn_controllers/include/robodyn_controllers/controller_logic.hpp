@@ -202,7 +202,7 @@ public:
   void sample_setpoint(double period, double * reference)
   {
     Arm & arm = *arm_;
-    setpoint_age_ += std::max(period, 0.0);
+    setpoint_age_ += elapsed(period);
     arm.new_setpoint.take([this, &arm](const Vector & setpoint) {
       Vector & next = arm.next_setpoint;
       std::copy(setpoint.begin(), setpoint.end(), next.begin());
@@ -246,7 +246,7 @@ public:
     double period, const double * position, const double * velocity, const double * reference,
     double * command)
   {
-    now_ += std::max(period, 0.0);
+    now_ += elapsed(period);
     take_changes();
     take_target_and_wrench();
     ArmRuntime & pipeline = arm_->pipeline;
@@ -272,7 +272,7 @@ public:
   void observe(
     double period, const double * position, const double * velocity, const double * effort)
   {
-    now_ += std::max(period, 0.0);
+    now_ += elapsed(period);
     take_changes();
     Arm & arm = *arm_;
     for (std::size_t i = 0; i < arm.n; ++i) { arm.applied[i] = effort[i] / arm.scale[i]; }
@@ -498,6 +498,9 @@ private:
     Mailbox<TipRequest<Vector6>> new_wrench;
     Mailbox<Vector3> new_weighing;
   };
+
+  // Return the time of a period [s]: a clock may jump, and one that is no number must not stop time.
+  static double elapsed(double period) { return std::min(std::max(0.0, period), 1e9); }
 
   // Return why the frame of a target is refused; empty: it is the base link's or the tip's.
   std::string wrong_frame(const std::string & frame, bool & is_relative) const
