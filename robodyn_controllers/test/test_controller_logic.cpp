@@ -87,15 +87,20 @@ struct Arm
     return commands;
   }
 
-  // A number of cycles of the simulated pendulum.
+  // A cycle of the simulated pendulum.
+  void follow(const double * reference)
+  {
+    logic.update(0.001, &q, &qd, reference, &command);
+    const double torque = command + push - pendulum::held(q, mass);
+    qd += 0.001 * torque / (mass * pendulum::kLength * pendulum::kLength);
+    q += 0.001 * qd;
+  }
+
+  // A number of cycles of it, with a reference at rest at a position; NaN: none.
   void simulate(int count, double desired = kNaN)
   {
-    for (int k = 0; k < count; ++k) {
-      cycle(q, qd, desired);
-      const double torque = command + push - pendulum::held(q, mass);
-      qd += 0.001 * torque / (mass * pendulum::kLength * pendulum::kLength);
-      q += 0.001 * qd;
-    }
+    const double reference[] = {desired, 0.0, 0.0};
+    for (int k = 0; k < count; ++k) { follow(reference); }
   }
 
   // Do cycles while another thread makes a request, and return its answer.
@@ -171,11 +176,12 @@ TEST(ControllerLogic, ASetpointThatMovesGoesOnUntilStateTimeoutAndOneAtRestStays
   arm.logic.activate();
   arm.simulate(10);
   double reference[3];
-  arm.logic.set_setpoint({"swing"}, {0.3}, {0.2}, {});
+  arm.logic.set_setpoint({"swing"}, {0.3}, {0.2}, {0.6});
   arm.logic.sample_setpoint(0.001, reference);
   EXPECT_EQ(reference[0], 0.3);
   arm.logic.sample_setpoint(0.1, reference);
-  EXPECT_NEAR(reference[0], 0.32, 1e-15);
+  EXPECT_NEAR(reference[0], 0.323, 1e-15);
+  EXPECT_NEAR(reference[1], 0.26, 1e-15);
   arm.logic.sample_setpoint(0.001, reference);
   EXPECT_TRUE(std::isnan(reference[0]));
   arm.logic.set_setpoint({"swing"}, {0.3}, {}, {});
@@ -183,6 +189,37 @@ TEST(ControllerLogic, ASetpointThatMovesGoesOnUntilStateTimeoutAndOneAtRestStays
   arm.simulate(10, reference[0]);
   arm.logic.sample_setpoint(10.0, reference);
   EXPECT_EQ(reference[0], 0.3);
+}
+
+TEST(ControllerLogic, ASetpointWhoseAccelerationWouldThrowTheArmIsDropped)
+{
+  Arm arm;
+  arm.logic.activate();
+  arm.simulate(100);
+  arm.logic.set_setpoint({"swing"}, {arm.q}, {}, {1000.0});
+  double reference[3], fastest = 0.0;
+  for (int k = 0; k < 300; ++k) {
+    arm.logic.sample_setpoint(0.001, reference);
+    arm.follow(reference);
+    fastest = std::fmax(fastest, std::fabs(arm.qd));
+  }
+  EXPECT_TRUE(arm.logic.take_fault().cause == Cause::reference_velocity);
+  EXPECT_LT(fastest, 1.5 * pendulum::settings().velocity_limits[0]);
+  EXPECT_NEAR(arm.qd, 0.0, 0.01);
+}
+
+TEST(ControllerLogic, TimeGoesOnAfterAPeriodThatIsNone)
+{
+  for (const double period : {kNaN, robodyn::kInfinity, 1e308, -1e308}) {
+    Arm arm;
+    arm.logic.activate();
+    arm.simulate(100, 0.3);
+    const double reference[] = {0.3, 0.0, 0.0};
+    arm.logic.update(period, &arm.q, &arm.qd, reference, &arm.command);
+    const double before = arm.logic.pipeline().state().steady;
+    arm.simulate(10, 0.3);
+    EXPECT_NEAR(arm.logic.pipeline().state().steady - before, 0.01, 1e-5);
+  }
 }
 
 TEST(ControllerLogic, RefusesASetpointOfOtherJoints)

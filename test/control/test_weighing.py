@@ -98,6 +98,7 @@ def test_a_mass_that_is_put_down_is_given_up():
 def carrying(mass):
     arm = soft_arm(250.0, 'cartesian_impedance')
     arm.pipeline.weigh(GRAVITY)
+    arm.run(0.3)
     arm.run(4.0, held(arm, mass))
     assert arm.pipeline.weighing.startswith('carried')
     return arm

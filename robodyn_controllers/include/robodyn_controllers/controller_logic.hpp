@@ -202,7 +202,7 @@ public:
   void sample_setpoint(double period, double * reference)
   {
     Arm & arm = *arm_;
-    setpoint_age_ += std::max(period, 0.0);
+    setpoint_age_ += elapsed(period);
     arm.new_setpoint.take([this, &arm](const Vector & setpoint) {
       Vector & next = arm.next_setpoint;
       std::copy(setpoint.begin(), setpoint.end(), next.begin());
@@ -227,10 +227,16 @@ public:
     // must not begin again by itself.
     const bool is_held = is_setpoint_at_rest_ && arm.pipeline.follower().is_following_setpoint();
     has_setpoint_ &= is_held || setpoint_age_ <= arm.settings().state_timeout;
-    for (std::size_t k = 0; k < 3 * arm.n; ++k) {
-      // Extrapolated at its velocity: setpoints may come less often than cycles.
-      const double ahead = k < arm.n ? setpoint_age_ * arm.setpoint[arm.n + k] : 0.0;
-      reference[k] = has_setpoint_ ? arm.setpoint[k] + ahead : kNaN;
+    if (!has_setpoint_) {
+      std::fill_n(reference, 3 * arm.n, kNaN);
+      return;
+    }
+    // Extrapolated: setpoints may come less often than cycles.
+    std::copy(arm.setpoint.begin(), arm.setpoint.end(), reference);
+    for (std::size_t i = 0; i < arm.n; ++i) {
+      const double gained = setpoint_age_ * reference[2 * arm.n + i];
+      reference[i] += setpoint_age_ * (reference[arm.n + i] + 0.5 * gained);
+      reference[arm.n + i] += gained;
     }
   }
 
@@ -240,7 +246,7 @@ public:
     double period, const double * position, const double * velocity, const double * reference,
     double * command)
   {
-    now_ += std::max(period, 0.0);
+    now_ += elapsed(period);
     take_changes();
     take_target_and_wrench();
     ArmRuntime & pipeline = arm_->pipeline;
@@ -266,7 +272,7 @@ public:
   void observe(
     double period, const double * position, const double * velocity, const double * effort)
   {
-    now_ += std::max(period, 0.0);
+    now_ += elapsed(period);
     take_changes();
     Arm & arm = *arm_;
     for (std::size_t i = 0; i < arm.n; ++i) { arm.applied[i] = effort[i] / arm.scale[i]; }
@@ -492,6 +498,9 @@ private:
     Mailbox<TipRequest<Vector6>> new_wrench;
     Mailbox<Vector3> new_weighing;
   };
+
+  // Return the time of a period [s]: a clock may jump, and one that is no number must not stop time.
+  static double elapsed(double period) { return std::min(std::max(0.0, period), 1e9); }
 
   // Return why the frame of a target is refused; empty: it is the base link's or the tip's.
   std::string wrong_frame(const std::string & frame, bool & is_relative) const
