@@ -20,6 +20,7 @@ from robodyn_ros.commands.options import (
 from robodyn_ros.dynamics import inverse_dynamics
 from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification import Recording
+from robodyn_ros.identification.recording import csv_numbers
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions.bag import is_bag
 from robodyn_ros.report.drawing import imported_matplotlib
@@ -99,9 +100,9 @@ def _session(
 def _columns(path: Path, model: RobotModel, suffix: str) -> FloatArray | None:
     """Return columns of a CSV file that has been read before, NaN for what is no number."""
     with path.open(encoding='utf-8-sig', newline='') as file:
-        names = [name.strip() for name in next(csv.reader(file))]
-    wanted = [f'{name}{suffix}' for name in model.joint_names]
-    if not set(wanted) <= set(names):
-        return None
-    columns = [names.index(name) for name in wanted]
-    return np.genfromtxt(path, delimiter=',', skip_header=1, usecols=columns, ndmin=2)
+        rows = csv.reader(file)
+        names = [name.strip() for name in next(filter(any, rows))]
+        wanted = [f'{name}{suffix}' for name in model.joint_names]
+        if not set(wanted) <= set(names):
+            return None
+        return csv_numbers(rows, [names.index(name) for name in wanted])
