@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -62,6 +63,18 @@ def test_the_file_is_one_of_the_nodes_parameters(folder):
     ]
     assert all(value > 0 for value in given['contact_threshold_moving'])
     assert "'j1'" in text and 'contact.yaml' in answer.output
+
+
+@pytest.mark.parametrize(
+    ('factor', 'words'), [(1.0, ''), (-1.0, 'has the wrong sign'), (0.02, 'is not in N')]
+)
+def test_efforts_that_are_no_torques_are_named(folder, factor, words):
+    free = TrueArm.drawn(13, 4).recording(1, 15.0, rate=100.0)
+    as_csv(folder / 'other.csv', replace(free, effort=factor * free.effort))
+    answer = run(folder, 'other.csv')
+    assert answer.exit_code == 0, answer.output
+    warnings = [x for x in answer.output.splitlines() if x.startswith('Warning: effort of joint')]
+    assert any(words in each for each in warnings) == bool(words), answer.output
 
 
 def test_too_little_motion_and_the_model_of_another_arm_are_refused(folder):
