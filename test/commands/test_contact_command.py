@@ -16,7 +16,7 @@ from simulated_recordings import TrueArm, as_csv
 from robodyn_ros.control.contact import ContactThresholds
 from robodyn_ros.control.contact_thresholds import ObservedRecording, contact_thresholds
 from robodyn_ros.control.core_binding import core
-from robodyn_ros.errors import InsufficientRecording, ModelMismatch
+from robodyn_ros.errors import InsufficientRecording, InvalidArgument, ModelMismatch
 from robodyn_ros.identification import identify
 
 
@@ -80,6 +80,8 @@ def test_efforts_that_are_no_torques_are_named(folder, factor, words):
 def test_too_little_motion_and_the_model_of_another_arm_are_refused(folder):
     answer = run(folder, 'short.csv', '--identified', 'found.yaml')
     assert isinstance(answer.exception, InsufficientRecording)
+    answer = run(folder, 'free.csv', '--effort-scale', '0')
+    assert isinstance(answer.exception, InvalidArgument)
     answer = run(folder, 'free.csv', '--identified', 'found.yaml', urdf='other.urdf')
     assert isinstance(answer.exception, ModelMismatch)
 

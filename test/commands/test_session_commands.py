@@ -110,4 +110,6 @@ def test_a_picture_is_written_and_a_file_that_is_none_is_named(urdf, tmp_path):
     path = file_of(tmp_path / 'session.csv', TIME, **{'': MOTION})
     output_of('plot', urdf, path, '-o', tmp_path / 'session.svg')
     assert '<svg' in (tmp_path / 'session.svg').read_text(encoding='utf-8')
+    assert '.png, .svg or .pdf' in error_of('plot', urdf, path, '-o', tmp_path / 'session.txt')
+    assert 'effort_scale' in error_of('plot', urdf, path, '--effort-scale', 'nan')
     assert 'nowhere.csv' in error_of('plot', urdf, tmp_path / 'nowhere.csv')
