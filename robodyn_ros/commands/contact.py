@@ -23,7 +23,9 @@ from robodyn_ros.control.contact_thresholds import contact_thresholds as thresho
 from robodyn_ros.control.contact_thresholds import observed_recording
 from robodyn_ros.control.settings import ControlSettings
 from robodyn_ros.identification import Identification
+from robodyn_ros.identification.effort_examination import effort_doubts, given_effort_scale
 from robodyn_ros.identification.recording import findings_of, recording_of_file
+from robodyn_ros.identification.rows import TrainingData
 from robodyn_ros.record import Table, quantity
 
 
@@ -64,8 +66,7 @@ def contact_thresholds(
         model, scale = found.applied_to(model), found.effort_scale
         presliding = found.terms.presliding
     given = of_joints(effort_scale, model, '--effort-scale')
-    if given is not None:
-        scale = given
+    scale = given_effort_scale(model, scale if given is None else given)
     recorded = [recording_of_file(path, model, topic) for path in recordings]
     observed = [
         observed_recording(model, each, gain, effort_scale=scale, presliding=presliding)
@@ -79,12 +80,13 @@ def contact_thresholds(
         'contact_threshold_stationary': [float(f'{x:.4g}') for x in stationary],
     }
     joints = list(map(repr, model.joint_names))
-    rows = [
+    table = [
         (joint, *(quantity(x, 'N m or N', is_prismatic=bool(side)) for x in both))
         for joint, side, *both in zip(joints, model.dh.prismatic, moving, stationary, strict=True)
     ]
-    lines = [Table(('joint', 'moving', 'stationary'), rows).text()]
-    lines += lines_of(findings_of(recorded))
+    lines = [Table(('joint', 'moving', 'stationary'), table).text()]
+    rows = TrainingData.of(model, recorded).rows(model, scale)
+    lines += lines_of((*findings_of(recorded), *effort_doubts(model, rows)))
     if output is not None:
         document = {'/**': {'ros__parameters': parameters}}
         text = yaml.safe_dump(document, default_flow_style=None, sort_keys=False)

@@ -18,6 +18,7 @@ from robodyn_ros.commands.options import (
     OutputText,
     PerJoint,
     command,
+    lines_of,
     of_joints,
     written,
 )
@@ -256,6 +257,8 @@ def motion_of_file(
     """Return the motion in a file, low-passed where a cutoff is given."""
     refuse_options_of_samples(path, topic, cutoff)
     motion = samples_of_file(path, model, topic=topic)
+    for line in lines_of(motion.findings):
+        click.echo(line, err=True)
     return motion if cutoff is None else motion.low_passed(cutoff)
 
 

@@ -20,6 +20,8 @@ from robodyn_ros.commands.options import (
 from robodyn_ros.dynamics import inverse_dynamics
 from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification import Recording
+from robodyn_ros.identification.effort_examination import given_effort_scale
+from robodyn_ros.identification.recording import csv_numbers
 from robodyn_ros.model import RobotModel
 from robodyn_ros.motions.bag import is_bag
 from robodyn_ros.report.drawing import imported_matplotlib
@@ -57,7 +59,8 @@ def plot(
     imported_matplotlib()
     model = arm.model
     scale = of_joints(effort_scale, model, '--effort-scale')
-    session = _session(recording, model, topic, cutoff, 1.0 if scale is None else scale)
+    scale = given_effort_scale(model, 1.0 if scale is None else scale)
+    session = _session(recording, model, topic, cutoff, scale)
     save_session_plot(session, model, output)
     missing = [name for name in ('torque', 'reference') if getattr(session, name) is None]
     notes = [f'{recording} has no {" and no ".join(missing)}'] if missing else []
@@ -70,7 +73,7 @@ def _session(
     model: RobotModel,
     topic: str | None,
     cutoff: float | None,
-    scale: float | FloatArray,
+    scale: FloatArray,
 ) -> Session:
     """Return what is in a recording, and what the model says of it where a cutoff is given."""
     motion = motion_of_file(model, path, topic, None)
@@ -99,9 +102,9 @@ def _session(
 def _columns(path: Path, model: RobotModel, suffix: str) -> FloatArray | None:
     """Return columns of a CSV file that has been read before, NaN for what is no number."""
     with path.open(encoding='utf-8-sig', newline='') as file:
-        names = [name.strip() for name in next(csv.reader(file))]
-    wanted = [f'{name}{suffix}' for name in model.joint_names]
-    if not set(wanted) <= set(names):
-        return None
-    columns = [names.index(name) for name in wanted]
-    return np.genfromtxt(path, delimiter=',', skip_header=1, usecols=columns, ndmin=2)
+        rows = csv.reader(file)
+        names = [name.strip() for name in next(filter(any, rows))]
+        wanted = [f'{name}{suffix}' for name in model.joint_names]
+        if not set(wanted) <= set(names):
+            return None
+        return csv_numbers(rows, [names.index(name) for name in wanted])

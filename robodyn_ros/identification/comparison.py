@@ -151,7 +151,7 @@ def recording_errors(
     role : 'training' or 'validation'
     repeats_training : bool
     """
-    measured, moving = [], []
+    measured, moving, known = [], [], []
     errors: dict[str, list[FloatArray]] = {name: [] for name in MODELS}
     for states in prediction_states(recording, cutoff)[0]:
         rows = rows_of(urdf.model, states, drive_model.effort_scale)
@@ -160,11 +160,12 @@ def recording_errors(
         own = rows_of(drive_model.model, states, drive_model.effort_scale)
         measured.append(rows.effort)
         moving.append(rows.moving)
+        known.append(~states.row_clipped)
         errors['urdf'].append(rigid - rows.effort)
         errors['urdf_friction'].append(rigid + friction - rows.effort)
         errors['identified'].append(drive_model.torques(own)[0] - rows.effort)
-    where = np.concatenate(moving)
-    everywhere = np.ones_like(where)
+    everywhere = np.concatenate(known)
+    where = np.concatenate(moving) & everywhere
     together = {name: np.concatenate(parts) for name, parts in errors.items()}
     effort = np.concatenate(measured)
     return RecordingErrors(

@@ -20,7 +20,8 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 from scipy.signal import butter, sosfiltfilt
 
 from robodyn_ros.errors import InsufficientRecording, Phrase
-from robodyn_ros.identification.recording import Recording, pauses
+from robodyn_ros.identification.recording import Recording, clipped
+from robodyn_ros.motions.stamps import pauses
 from robodyn_ros.spatial import FloatArray
 
 _SHORTEST = 1.0  # s
@@ -53,6 +54,8 @@ class EvenSamples:
         [rad/s or m/s]; None where there are no measured ones.
     rate : float
         [Hz]
+    clipped : array of bool, shape (K, n)
+        Where the effort is no more than the largest that is reported.
     """
 
     time: FloatArray
@@ -60,6 +63,7 @@ class EvenSamples:
     velocity: FloatArray | None
     effort: FloatArray
     rate: float
+    clipped: np.ndarray
 
 
 def even_samples(recording: Recording, *, standing: bool = False) -> tuple[EvenSamples, ...]:
@@ -137,6 +141,7 @@ def _even(recording: Recording, part: np.ndarray) -> EvenSamples:
         velocity=None if recording.velocity is None else at_even(recording.velocity),
         effort=at_even(recording.effort),
         rate=(len(time) - 1) / float(time[-1] - time[0]),
+        clipped=at_even(clipped(recording).astype(float)) > 0.0,
     )
 
 
@@ -215,6 +220,16 @@ class States:
     def row_velocity(self) -> FloatArray:
         """Velocities at the rows, array, shape (rows, n) [rad/s or m/s]."""
         return self.qd[:: self.band.oversampling]
+
+    @property
+    def row_clipped(self) -> np.ndarray:
+        """Whether an effort is clipped within half a period of the cut-off, bool (rows, n)."""
+        before = np.concatenate([np.zeros((1, self.effort.shape[1])), self.even.clipped])
+        count, half = before.cumsum(axis=0), 0.5 / self.band.cutoff
+        first, last = (
+            np.searchsorted(self.even.time, self.row_time + each) for each in (-half, half)
+        )
+        return np.asarray(count[last] > count[first])
 
     def rows(self, values: FloatArray) -> FloatArray:
         """Return values at all states, shape (K, ...), low-passed and taken at the rows."""

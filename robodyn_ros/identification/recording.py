@@ -29,12 +29,12 @@ from robodyn_ros.errors import (
     UnreadableSource,
     in_file,
 )
-from robodyn_ros.identification.velocity_check import velocity_findings
 from robodyn_ros.model import RobotModel, checked_model
 from robodyn_ros.motions.bag import OpenedBag, is_bag, opened_bag
 from robodyn_ros.motions.csv_text import of_another_separator
 from robodyn_ros.motions.possible_positions import PossiblePositions
 from robodyn_ros.motions.stamps import check_stamps_of_samples
+from robodyn_ros.motions.velocity_check import velocity_findings
 from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
 
@@ -59,8 +59,10 @@ _MOST_IMPOSSIBLE = 0.02
 # A bag may have each state twice; more samples of one stamp are those of a coarse clock.
 _MOST_REPEATED = 0.6
 _LEAST_SAMPLES = 2
-# A pause in the stamps that nothing is interpolated across: so many samples, and so long [s].
-_PAUSE_SAMPLES, _PAUSE = 10.0, 0.25
+# An effort is clipped where so much of a motion [part of the samples] has its largest value, so
+# many times as many as have the next one, of so many values in all; a joint moves [rad/s or m/s].
+_CLIPPED, _HEAPED, _LEVELS = 0.01, 5.0, 20
+_MOVES = 0.02
 _TIME = 'time'
 _VELOCITY = '.velocity'
 _EFFORT = '.effort'
@@ -247,17 +249,27 @@ def recording_of_file(path: Path, model: RobotModel, topic: str | None = None) -
     return recording
 
 
-def pauses(time: FloatArray) -> _BoolArray:
-    """Return between which stamps (N,) nothing is interpolated, array of bool (N - 1,)."""
-    steps = np.diff(time)
-    return np.asarray(steps > max(_PAUSE, _PAUSE_SAMPLES * float(np.median(steps))))
+def clipped(recording: Recording) -> _BoolArray:
+    """Return where efforts stay at the largest or smallest value of a motion, of bool (N, n)."""
+    steps = np.diff(recording.time)[:, None]
+    moves = np.abs(np.diff(recording.position, axis=0)) > _MOVES * steps
+    result = np.zeros(recording.effort.shape, dtype=bool)
+    for j, effort in enumerate(recording.effort.T):
+        values, counts = np.unique(effort[1:][moves[:, j]], return_counts=True)
+        if len(values) < _LEVELS:
+            continue  # a coarse unit
+        for end, beside in ((0, 1), (-1, -2)):
+            if values[end] and counts[end] > max(_CLIPPED * len(effort), _HEAPED * counts[beside]):
+                result[:, j] |= effort == values[end]
+    return result
 
 
 def checked_recordings(name: str, given: Recording | Sequence[Recording]) -> list[Recording]:
     """
     Return an argument that is one recording or several, as a list.
 
-    Velocities that are not those of the positions are left out, and ``findings`` name them.
+    Velocities that are not those of the positions are left out, and ``findings`` name them and
+    the efforts that are clipped.
 
     Raises
     ------
@@ -273,7 +285,7 @@ def checked_recordings(name: str, given: Recording | Sequence[Recording]) -> lis
         raise InvalidArgument(f'argument {name}', Phrase('none'), 'one recording at least')
     for each in recordings:
         checked_type(name, each, Recording, _A_RECORDING)
-    return [_with_velocities_of_positions(each) for each in recordings]
+    return [_examined(each) for each in recordings]
 
 
 def findings_of(recordings: Sequence[Recording]) -> tuple[Finding, ...]:
@@ -301,20 +313,30 @@ def _in_known_units(cls: type[Recording], model: RobotModel, samples: _Samples) 
     if beyond.sum() > _MOST_IMPOSSIBLE * len(beyond):
         possible.check('sample', position)
     position = np.where(beyond[:, None], np.nan, position)
-    return _with_velocities_of_positions(cls(model.joint_names, time, position, velocity, effort))
+    return _examined(cls(model.joint_names, time, position, velocity, effort))
 
 
-def _with_velocities_of_positions(recording: Recording) -> Recording:
-    """Return a recording without its velocities, and with findings, where one is wrong."""
+def _examined(recording: Recording) -> Recording:
+    """Return a recording without its velocities where one is wrong, and with findings."""
     time, velocity = recording.time, recording.velocity
-    if velocity is None:
-        return recording
-    found = velocity_findings(
-        recording.joint_names, time, recording.position, velocity, pauses(time)
-    )
+    found = [
+        warning(
+            'effort_clipped',
+            f'effort of joint {name!r}',
+            float(f'{part:.3g}'),
+            f'effort of joint {name!r} stays at its largest value at {part:.0%} of the samples: '
+            'the torque may be larger. Bodies are not identified from these',
+        )
+        for name, part in zip(recording.joint_names, clipped(recording).mean(axis=0), strict=True)
+        if part and 'effort_clipped' not in {x.code for x in recording.findings}
+    ]
+    if velocity is not None:
+        wrong = velocity_findings(recording.joint_names, time, recording.position, velocity)
+        velocity = None if wrong else velocity
+        found += wrong
     if not found:
         return recording
-    return replace(recording, velocity=None, findings=(*recording.findings, *found))
+    return replace(recording, velocity=velocity, findings=(*recording.findings, *found))
 
 
 # --- corrupt samples -----------------------------------------------------------------------------
@@ -493,9 +515,9 @@ def _samples_of_csv(path: Path, joint_names: Sequence[str]) -> _Samples:
     try:
         with path.open(encoding='utf-8-sig', newline='') as file:
             rows = csv.reader(file)
-            names = [field.strip() for field in next(rows, [])]
+            names = [field.strip() for field in next(filter(any, rows), [])]
             columns = _csv_columns(names, joint_names)
-            table = _csv_numbers(rows, columns)
+            table = csv_numbers(rows, columns)
     except (OSError, UnicodeDecodeError, MemoryError, csv.Error) as error:
         raise UnreadableSource('recording', str(path), f'a readable CSV file ({error})') from error
     n = len(joint_names)
@@ -505,7 +527,8 @@ def _samples_of_csv(path: Path, joint_names: Sequence[str]) -> _Samples:
 
 def _csv_columns(names: Sequence[str], joint_names: Sequence[str]) -> list[int]:
     """Return which columns hold time, positions, efforts and, if all are there, velocities."""
-    found = ', '.join(map(repr, names[:_MOST_NAMED])) + of_another_separator(names)
+    shown = ', '.join(map(repr, names[:_MOST_NAMED])) or 'nothing'
+    found = shown + of_another_separator(names)
     if _TIME not in names:
         raise MalformedData(f'column {_TIME!r}', Phrase('missing'), f'line 1 names {found}')
     for name in joint_names:
@@ -533,10 +556,11 @@ def _csv_columns(names: Sequence[str], joint_names: Sequence[str]) -> list[int]:
     return [names.index(name) for name in wanted]
 
 
-def _csv_numbers(rows: Iterable[list[str]], columns: Sequence[int]) -> FloatArray:
+def csv_numbers(rows: Iterable[list[str]], columns: Sequence[int]) -> FloatArray:
+    """Return some columns of rows, NaN for what is no number; rows without a field are none."""
     table = []
     for row in rows:
-        if not row:
+        if not any(row):
             continue
         try:
             table.append([float(row[k]) for k in columns])

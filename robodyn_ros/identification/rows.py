@@ -58,7 +58,7 @@ class Rows:
     moving : array of bool, shape (K, n)
         Where a joint moves fast enough for friction to have its direction.
     used : array of bool, shape (K, n)
-        Rows to train with: moving, and away from the recording's ends.
+        Rows to train with: moving, not clipped, and away from the recording's ends.
     """
 
     states: States
@@ -170,7 +170,7 @@ def rows_of(
     inside = np.zeros(len(moving), dtype=bool)
     ends = int(np.ceil(_END_PERIODS * states.band.row_rate / states.band.cutoff))
     inside[ends : len(moving) - ends] = True
-    used = moving & inside[:, None]
+    used = moving & inside[:, None] & ~states.row_clipped
     if silent is not None:
         used[:, silent] = False
     return Rows(

@@ -293,7 +293,7 @@ class CrossValidation:
 
 def _in_motion(rows: Rows) -> np.ndarray:
     """Return all joints' rows while any joint moves: where all stand, stiction decides."""
-    return np.broadcast_to(rows.moving.any(axis=1, keepdims=True), rows.moving.shape)
+    return rows.moving.any(axis=1, keepdims=True) & ~rows.states.row_clipped
 
 
 def _joined(blocks: Sequence[Sequence[JointFactor]]) -> list[JointFactor]:

@@ -9,7 +9,10 @@ Motions of an arm's joints over time, from files.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+
+import numpy as np
 
 from robodyn_ros.arguments import checked_type
 from robodyn_ros.description.source import bytes_of_file, refuse_device, user_path
@@ -21,9 +24,13 @@ from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.point_to_point import example_motion
 from robodyn_ros.motions.possible_positions import PossiblePositions
 from robodyn_ros.motions.stamps import check_stamps_of_motion
+from robodyn_ros.motions.velocity_check import velocity_findings
 
 LARGEST_CSV = 2**28
 """Of a file [bytes]: ten minutes of seven joints at 1 kHz; reading takes ten times as much."""
+
+_SAMPLED = 0.1
+"""Longest step of a measured motion [s]; points further apart may be poses that are at rest."""
 
 __all__ = ['MotionSamples', 'example_motion', 'read_motion', 'table_as_csv']
 
@@ -43,6 +50,12 @@ def read_motion(
         positions and velocities are in radians and metres.
     topic : str, optional
         Of a bag; where not given, the only one with joint states.
+
+    Returns
+    -------
+    MotionSamples
+        Measured velocities that are not those of the positions are derived, and ``findings`` say
+        so.
 
     Raises
     ------
@@ -75,4 +88,15 @@ def read_motion(
             possible = PossiblePositions.of(joints)
             possible.check('sample', motion.q)
             possible.check_velocities(motion.time, motion.q, motion.qd)
-    return motion
+        return _with_velocities_of_positions(motion, names)
+
+
+def _with_velocities_of_positions(motion: MotionSamples, names: Sequence[str]) -> MotionSamples:
+    """Return a measured motion with derived velocities where one is wrong, and with findings."""
+    is_measured = motion.derived == 'accelerations' and len(motion.time) > 1
+    if not is_measured or np.median(np.diff(motion.time)) > _SAMPLED:
+        return motion
+    found = velocity_findings(names, motion.time, motion.q, motion.qd)
+    if not found:
+        return motion
+    return replace(MotionSamples.from_samples(motion.time, motion.q), findings=found)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from robodyn_ros.description.records import Finding
 from robodyn_ros.errors import InvalidArgument, MalformedData, Phrase, later_than
 from robodyn_ros.record import Record
 from robodyn_ros.spatial import FloatArray
@@ -28,6 +29,8 @@ class MotionSamples(Record):
     derived : str
         What of it was not given but derived: '', 'accelerations', or
         'velocities and accelerations'.
+    findings : tuple of Finding
+        Which velocities were given and are not those of the positions: all are derived then.
     """
 
     time: FloatArray
@@ -35,6 +38,7 @@ class MotionSamples(Record):
     qd: FloatArray
     qdd: FloatArray
     derived: str = ''
+    findings: tuple[Finding, ...] = ()
 
     @classmethod
     def from_samples(

@@ -13,6 +13,8 @@ CLOCKS = {1e3: 'in ms?', 1e6: 'in us?', 1e9: 'in ns?'}
 
 # Samples further apart [s] show no motion. A motion that is planned may have such points.
 _LONGEST_STEP = 0.5
+# A pause in the stamps that nothing is interpolated across: so many samples, and so long [s].
+_PAUSE_SAMPLES, _PAUSE = 10.0, 0.25
 # From sample to sample there is less in these units, at 5 Hz and more. Days lie between no points.
 _SLOWEST = {'in ms?': 200.0, 'in us?': 2e5}
 _LONGEST_PAUSE = _SLOWEST['in us?']
@@ -21,6 +23,12 @@ _LONGEST_PAUSE = _SLOWEST['in us?']
 _SAMPLES, _CHANGE, _FASTEST = 40, 0.5, 0.01
 # A joint that moves has come so far [rad or m]. Its velocity has a clock's ratio within a factor.
 _NO_MOTION, _TOLERANCE = 0.002, 2.0
+
+
+def pauses(time: FloatArray) -> np.ndarray:
+    """Return between which stamps (N,) nothing is interpolated, array of bool (N - 1,)."""
+    steps = np.diff(time)
+    return np.asarray(steps > max(_PAUSE, _PAUSE_SAMPLES * float(np.median(steps))))
 
 
 def check_stamps_of_samples(time: FloatArray) -> None:

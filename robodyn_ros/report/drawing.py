@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from robodyn_ros.errors import NoBackend, Phrase
+from robodyn_ros.errors import InvalidArgument, NoBackend, Phrase
 from robodyn_ros.report.text import visible
 
 if TYPE_CHECKING:
@@ -85,8 +85,15 @@ def save_picture(
         Of a PNG.
     area : (float, float, float, float)
         Left, bottom, width and height of what axes and their labels fill, 0 to 1.
+
+    Raises
+    ------
+    InvalidArgument
+        The ending is another one.
     """
     matplotlib = imported_matplotlib()
+    if path.suffix.lower() not in ('.png', '.svg', '.pdf'):
+        raise InvalidArgument('picture', path.name, 'a file that ends in .png, .svg or .pdf')
     with matplotlib.rc_context(style(Paper.TEXT, Paper.MUTED, Paper.GRID)):
         layout = matplotlib.layout_engine.ConstrainedLayoutEngine(rect=area)
         figure = matplotlib.figure.Figure(

@@ -152,6 +152,8 @@ class MotionNode(PlainLoggerMixin, Node):
         ends = chain_ends(given['base_link'], given['tip_link'], given['tip_links'])
         model = RobotModel.from_urdf_text(urdf, **ends)
         motion = samples_of_file(user_path(given['motion_file']), model)
+        for finding in motion.findings:
+            self.get_logger().warning(str(finding))
         fast = slowed(motion, given['speed'])
         if given['rehearsal_speed']:
             self._parts.append(('rehearsal', slowed(motion, given['rehearsal_speed'])))

@@ -187,7 +187,8 @@ class NodeClient:
 
         def keep(state: DynamicsState) -> None:
             nonlocal received
-            if seconds(state.header.stamp) > seconds(kept[-1].header.stamp):
+            is_later = seconds(state.header.stamp) > seconds(kept[-1].header.stamp)
+            if is_later and state.joint_names == kept[0].joint_names:
                 kept.append(state)
                 received = time.monotonic()
 
@@ -235,7 +236,7 @@ class NodeClient:
         self._reports = [
             Report(
                 each.name.removeprefix(begin),
-                _LEVELS[each.level[0]],
+                _LEVELS[min(each.level[0], len(_LEVELS) - 1)],
                 plain(each.message),
                 {pair.key: plain(pair.value) for pair in each.values},
             )
@@ -266,7 +267,11 @@ class NodeClient:
         sent = f'{seconds(message.header.stamp):.9f}'
 
         def refusal(facts: Mapping[str, str]) -> str:
-            return facts['last_rejection'] if facts.get('last_rejection_stamp') == sent else ''
+            return (
+                facts.get('last_rejection', '')
+                if facts.get('last_rejection_stamp') == sent
+                else ''
+            )
 
         return self._published(publisher, message, refusal)
 
@@ -300,12 +305,12 @@ class NodeClient:
             message.pose.orientation = self._reference().pose.orientation
         message.pose.position = Point(**dict(zip('xyz', map(float, position))))
         if is_relative:
-            message.header.frame_id = _named('model', before).facts['tip_link']
-        refused = _named('torque', before).facts['targets_refused']
+            message.header.frame_id = _named('model', before).facts.get('tip_link', '')
+        refused = _named('torque', before).facts.get('targets_refused')
 
         def refusal(facts: Mapping[str, str]) -> str:
-            is_refused = facts['targets_refused'] != refused
-            return facts['last_refused_target'] if is_refused else ''
+            is_refused = facts.get('targets_refused') != refused
+            return facts.get('last_refused_target', '') if is_refused else ''
 
         return self._published(publisher, message, refusal)
 
@@ -391,10 +396,13 @@ def _parameter(name: str, text: str) -> ParameterMessage:
         (value,) = parsed_yaml(text)
     except (yaml.YAMLError, ValueError):
         value = text
-    kinds = set(map(type, value if isinstance(value, list) else [value]))
+    given = value if isinstance(value, list) else [value]
+    kinds = set(map(type, given))
     if kinds == {int, float}:
         value = [float(each) for each in value]
     elif len(kinds) != 1 or not kinds < {bool, int, float, str}:
+        value = text
+    elif kinds == {int} and max(map(abs, given)) >= 2**63:
         value = text
     return Parameter(name, value=value).to_parameter_msg()
 
@@ -405,4 +413,8 @@ def _check(success: bool, words: str) -> None:
 
 
 def _named(name: str, reports: list[Report]) -> Report:
-    return next(each for each in reports if each.name == name)
+    """Return the report of a name, or raise Refusal."""
+    for each in reports:
+        if each.name == name:
+            return each
+    raise Refusal(f'its diagnostics have no {name!r}, as those of a dynamics_node')

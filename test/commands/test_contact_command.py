@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from simulated_recordings import TrueArm, as_csv
 from robodyn_ros.control.contact import ContactThresholds
 from robodyn_ros.control.contact_thresholds import ObservedRecording, contact_thresholds
 from robodyn_ros.control.core_binding import core
-from robodyn_ros.errors import InsufficientRecording, ModelMismatch
+from robodyn_ros.errors import InsufficientRecording, InvalidArgument, ModelMismatch
 from robodyn_ros.identification import identify
 
 
@@ -64,9 +65,23 @@ def test_the_file_is_one_of_the_nodes_parameters(folder):
     assert "'j1'" in text and 'contact.yaml' in answer.output
 
 
+@pytest.mark.parametrize(
+    ('factor', 'words'), [(1.0, ''), (-1.0, 'has the wrong sign'), (0.02, 'is not in N')]
+)
+def test_efforts_that_are_no_torques_are_named(folder, factor, words):
+    free = TrueArm.drawn(13, 4).recording(1, 15.0, rate=100.0)
+    as_csv(folder / 'other.csv', replace(free, effort=factor * free.effort))
+    answer = run(folder, 'other.csv')
+    assert answer.exit_code == 0, answer.output
+    warnings = [x for x in answer.output.splitlines() if x.startswith('Warning: effort of joint')]
+    assert any(words in each for each in warnings) == bool(words), answer.output
+
+
 def test_too_little_motion_and_the_model_of_another_arm_are_refused(folder):
     answer = run(folder, 'short.csv', '--identified', 'found.yaml')
     assert isinstance(answer.exception, InsufficientRecording)
+    answer = run(folder, 'free.csv', '--effort-scale', '0')
+    assert isinstance(answer.exception, InvalidArgument)
     answer = run(folder, 'free.csv', '--identified', 'found.yaml', urdf='other.urdf')
     assert isinstance(answer.exception, ModelMismatch)
 

@@ -13,11 +13,13 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2')
 
 from command_line import error_of
+from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
 from node_in_process import NodeInProcess
 from node_rig import ARM, UNHURRIED
 
 from robodyn_interfaces.srv import GetPayload
 from robodyn_ros.motions import table_as_csv
+from robodyn_ros.ros import node_client
 
 pytestmark = [pytest.mark.ros, pytest.mark.longer]
 
@@ -187,3 +189,18 @@ def test_words_that_make_no_request_are_refused_before_any_node_is_looked_for():
     assert "'mode' is not NAME=VALUE" in error_of('set', 'mode')
     assert 'one of them' in error_of('send', 'a=1', '--stop')
     assert '--node' in error_of('status', '--node', 'a b')
+
+
+def test_what_is_no_dynamics_nodes_answer_is_refused_in_words():
+    client = node_client.NodeClient('other', 1.0)
+    client._on_diagnostics(
+        DiagnosticArray(status=[DiagnosticStatus(level=b'\x09', name='other: torque')])
+    )
+    assert [each.level for each in client._reports] == ['STALE']
+    with pytest.raises(node_client.Refusal, match="no 'model', as those of a dynamics_node"):
+        node_client._named('model', client._reports)
+
+
+@pytest.mark.parametrize('text', ['9' * 500, f'[1, -{2**64}]', '[]', '[1, a]'])
+def test_a_value_that_no_parameter_has_is_text(text):
+    assert node_client._parameter('name', text).value.string_value == text

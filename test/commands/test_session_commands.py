@@ -84,6 +84,16 @@ def test_a_reference_that_is_not_always_there_is_drawn_where_it_is(drawn, urdf, 
     np.testing.assert_array_equal(drawn[0].reference, reference)
 
 
+def test_rows_are_those_of_the_motion_whatever_text_stands_beside_them(drawn, urdf, tmp_path):
+    path = file_of(tmp_path / 'session.csv', TIME, **{'': MOTION, '_effort': 2.0 * MOTION})
+    header, *rows = path.read_text().splitlines()
+    rows = [f'"a, #\nb",{row}' for row in rows]
+    path.write_text('\n'.join(['', f'"no\nte",{header}', *rows]))
+    output_of('plot', urdf, path, '-o', tmp_path / 'x.png')
+    np.testing.assert_array_equal(drawn[0].torque, 2.0 * MOTION)
+    assert 'joint2' in output_of('effort', urdf, path)  # which reads the same rows
+
+
 def test_a_bag_is_drawn_with_its_efforts_or_without_any(drawn, urdf, tmp_path):
     states = [(1.0 + t, NAMES, q, [0.0, 0.0], [t, 2.0]) for t, q in zip(TIME, MOTION)]
     path = ros2_bag(tmp_path / 'bag', {'/joint_states': states})
@@ -100,4 +110,6 @@ def test_a_picture_is_written_and_a_file_that_is_none_is_named(urdf, tmp_path):
     path = file_of(tmp_path / 'session.csv', TIME, **{'': MOTION})
     output_of('plot', urdf, path, '-o', tmp_path / 'session.svg')
     assert '<svg' in (tmp_path / 'session.svg').read_text(encoding='utf-8')
+    assert '.png, .svg or .pdf' in error_of('plot', urdf, path, '-o', tmp_path / 'session.txt')
+    assert 'effort_scale' in error_of('plot', urdf, path, '--effort-scale', 'nan')
     assert 'nowhere.csv' in error_of('plot', urdf, tmp_path / 'nowhere.csv')

@@ -280,6 +280,7 @@ def test_a_limit_on_one_side_cuts_the_assumed_range():
     'arguments',
     [
         {'duration': 0.0},
+        {'duration': 1e300},
         {'harmonics': 1},
         {'harmonics': 21},
         {'margin': -0.1},

@@ -210,6 +210,23 @@ def test_efforts_of_two_joints_that_were_exchanged_change_no_body(j):
     assert errors[0] < errors[1]
 
 
+@pytest.mark.parametrize('part', [0.5, 0.8])
+def test_efforts_that_are_clipped_are_named_and_not_identified_from(part):
+    arm = TrueArm.drawn(13, 6)
+    recording = arm.recording(13, 20.0, rate=100.0)
+    assert 'effort_clipped' not in {x.code for x in examine_effort(arm.urdf, recording).findings}
+    largest = part * np.abs(recording.effort).max(axis=0)
+    clipped = replace(recording, effort=np.clip(recording.effort, -largest, largest))
+    names = {f'effort of joint {name!r}' for name in arm.urdf.joint_names}
+    found = identify(arm.urdf, clipped, friction=DriveTerms())
+    for each in (found, examine_effort(arm.urdf, clipped)):
+        assert {element for code, element in warned(each) if code == 'effort_clipped'} == names
+    true = gravity_torque(arm.bodies, recording.position)
+    error = gravity_torque(found.model, recording.position) - true
+    assert np.linalg.norm(error) < 0.03 * np.linalg.norm(true)
+    assert found.errors[0].relative('identified') < 0.05
+
+
 @pytest.mark.parametrize('seed', [13, 21])
 def test_one_reversed_effort_is_named_even_where_the_urdf_is_wrong(seed):
     arm = TrueArm.drawn(seed, 6)

@@ -99,6 +99,24 @@ def test_velocities_in_another_unit_than_positions_are_asked_about(
     assert str(caught.value).endswith(question)
 
 
+@pytest.mark.parametrize('reader', [name for name in OF_FILES if 'motion' in name])
+@pytest.mark.parametrize('factor', [0.0, -1.0])
+def test_velocities_that_are_not_those_of_the_positions_are_derived(reader, factor, tmp_path):
+    small = 0.3
+    wrong = small * QD * np.where(np.arange(ARM.n) == 1, factor, 1.0)
+    found = READERS[reader](tmp_path, small * Q, wrong)
+    np.testing.assert_allclose(found.qd[5:-5], small * QD[5:-5], atol=1e-4)
+    (said,) = found.findings
+    assert said.element == "joint 'joint2'" and found.derived == 'velocities and accelerations'
+
+
+def test_poses_at_rest_stay_at_rest(tmp_path):
+    path = tmp_path / 'poses.csv'
+    names = [f'{name}{suffix}' for suffix in ('', '.velocity') for name in ARM.joint_names]
+    path.write_text(table_as_csv(names, 20 * TIME, 0.3 * Q, 0.0 * Q))
+    assert not read_motion(path, ARM).qd.any()
+
+
 @pytest.mark.parametrize('reader', READERS)
 def test_a_motion_in_radians_and_metres_is_read(reader, tmp_path):
     small = 0.3  # within the limits of every joint

@@ -38,6 +38,7 @@ from robodyn_ros.spatial import FloatArray
 from robodyn_ros.threads import one_thread
 
 _MOST_HARMONICS = 20
+_LONGEST = 3600.0  # of a series [s]
 _SAMPLE_RATE = 100.0  # of ``Excitation.trajectory`` [Hz]
 _TYPICAL_MOTIONS = 10
 _ROUNDING = 1e-9
@@ -302,9 +303,10 @@ def excitation(
 def _check(
     duration: float, harmonics: int, margin: float, poses: int, prior_deviation: float
 ) -> None:
-    for name, value in (('duration', duration), ('prior_deviation', prior_deviation)):
-        if not 0 < checked_number(name, value) < np.inf:
-            raise InvalidArgument(f'argument {name}', value, 'a positive number')
+    if not 0 < checked_number('duration', duration) <= _LONGEST:
+        raise InvalidArgument('argument duration', duration, f'above 0, to {_LONGEST:g} s')
+    if not 0 < checked_number('prior_deviation', prior_deviation) < np.inf:
+        raise InvalidArgument('argument prior_deviation', prior_deviation, 'a positive number')
     if not 2 <= checked_number('harmonics', harmonics) <= _MOST_HARMONICS or harmonics % 1:
         raise InvalidArgument('argument harmonics', harmonics, f'2 to {_MOST_HARMONICS}')
     if not 0 <= checked_number('margin', margin) < np.inf:

@@ -16,7 +16,7 @@ import numpy as np
 from robodyn_ros.description.records import Finding, warning
 from robodyn_ros.errors import MalformedData, Phrase
 from robodyn_ros.motions.possible_positions import OTHER_UNITS, UNIT_RATIOS, velocity_error
-from robodyn_ros.motions.stamps import CLOCKS
+from robodyn_ros.motions.stamps import CLOCKS, pauses
 from robodyn_ros.spatial import FloatArray
 
 # A lag that a driver's filter may have [s], as for the core's states, to which a difference adds
@@ -47,7 +47,6 @@ def velocity_findings(
     time: FloatArray,
     position: FloatArray,
     velocity: FloatArray,
-    is_pause: np.ndarray,
 ) -> tuple[Finding, ...]:
     """
     Return which joints' velocities are not those of their positions; then none is to be used.
@@ -59,8 +58,6 @@ def velocity_findings(
         [s], increasing.
     position, velocity : array, shape (N, n)
         [rad or m], [rad/s or m/s]
-    is_pause : array of bool, shape (N - 1,)
-        Where nothing is known of the motion between two samples.
 
     Raises
     ------
@@ -70,6 +67,7 @@ def velocity_findings(
     """
     if len(time) < _LEAST_SAMPLES:
         return ()
+    is_pause = pauses(time)
     joints = [
         _Joint.of(time, position[:, j], velocity[:, j], is_pause) for j in range(len(joint_names))
     ]
