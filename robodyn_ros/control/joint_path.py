@@ -31,8 +31,9 @@ only a goal.
 MOST_WAYPOINTS = 1_000
 LARGEST_POSITION = 1e6  # farther away no joint is [rad] or [m]
 _SHORTEST = 1e-9  # closer waypoints are the same [rad] or [m]
-_PLACES_OF_MOTION = 200  # at least, that the path of a motion in time is put through
-_CLOSEST = 1e-4  # of its length, between two of them
+# That the path of a motion in time is put through, at least; of each segment.
+_PLACES_OF_MOTION, _PLACES_OF_SEGMENT = 200, 4
+_CLOSEST, _MOST_APART = 1e-4, 1e-3  # of its length, but no more [rad or m], between two of them
 _AT_REST = 1e-6  # slower a motion stops [rad/s or m/s]
 _STRAIGHT = 1e-2  # a smaller change of direction, at rest, is no corner
 _SHARP = 0.5  # a larger one is a corner: samples of a motion that turned between two of them
@@ -153,7 +154,7 @@ class JointPath(Polynomials):
         Waits are left out. It is a spline through places of the motion, some of each segment.
         """
         count = len(reference.coefficients)
-        parts = max(1, -(-_PLACES_OF_MOTION // count))
+        parts = max(_PLACES_OF_SEGMENT, -(-_PLACES_OF_MOTION // count))
         s = np.tile(np.linspace(0.0, 1.0, parts + 1)[:-1], (count, 1))
         motion = reference.polynomials
         q, qd, _ = motion.states(np.arange(count), s)
@@ -173,7 +174,9 @@ class JointPath(Polynomials):
         way = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(points, axis=0), axis=1))])
         if way[-1] <= _SHORTEST:
             raise InvalidArgument('trajectory', Phrase('no motion'), 'one that moves')
-        kept = _apart(points, np.arange(0, len(points), parts), _CLOSEST * way[-1])
+        kept = _apart(
+            points, np.arange(0, len(points), parts), min(_CLOSEST * way[-1], _MOST_APART)
+        )
         places = points[kept]
         directions = np.diff(places, axis=0)
         chords = np.linalg.norm(directions, axis=1)

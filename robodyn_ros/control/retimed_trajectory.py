@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,9 +29,13 @@ from robodyn_ros.spatial import FloatArray
 KNOT_FRACTION = 1e-3
 """By this part of its effort limit a joint's torque may change where points are left out."""
 
+PATH_TOLERANCE = 1e-4
+"""By so much its position may [rad or m]."""
+
 _HEADROOM = 1e-3  # of the time of a slowed trajectory: it is checked at other places, too
 _LEAST_EFFORT = 1e-6  # of the arm's largest: that of a joint that needs none is rounding
 _ROUNDING = 1e-6  # of its time, by which a motion that moves at an end may have to be slower
+_COARSEST = 10.0  # the same, where no more points may be sent than would be needed
 _CLOSEST = 1e-3  # of the bound, for points that keep limits between them
 _SLOWEST = 1e-6  # slower an end is at rest [rad/s] or [m/s]
 
@@ -152,9 +157,10 @@ class Retiming:
             No points do, and it moves at an end: it cannot be slower.
         """
         whole = _in_nanoseconds(replace(motion.waypoints, time=begin + motion.time))
+        reduced = partial(with_fewer_knots, whole, torque, self.limits)
         bound, allowed = knot_bound(motion, self.limits), 1.0
         while True:
-            kept = with_fewer_knots(whole, torque, self.limits, allowed * bound)
+            kept = reduced(allowed * bound, min(allowed, _COARSEST) * PATH_TOLERANCE)
             if len(kept) <= MOST_POINTS or allowed * KNOT_FRACTION > 1.0:
                 break
             allowed = 2.0 * allowed
@@ -163,7 +169,7 @@ class Retiming:
         scale = Course(torque, fewer, limits).scale()
         while scale > 1.0 and allowed > _CLOSEST and len(kept) < min(len(whole.time), MOST_POINTS):
             allowed = 0.25 * allowed
-            closer = with_fewer_knots(whole, torque, self.limits, allowed * bound)
+            closer = reduced(allowed * bound, min(allowed, _COARSEST) * PATH_TOLERANCE)
             if len(closer) > MOST_POINTS:
                 break
             kept, fewer = closer, whole.rows(closer)

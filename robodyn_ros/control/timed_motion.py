@@ -481,7 +481,11 @@ def active_limits(
 
 
 def with_fewer_knots(
-    motion: Waypoints, torque: ReferenceTorque, limits: TimingLimits, bound: FloatArray
+    motion: Waypoints,
+    torque: ReferenceTorque,
+    limits: TimingLimits,
+    bound: FloatArray,
+    tolerance: float,
 ) -> np.ndarray:
     """
     Return which knots are needed, as indices: without the others the motion is the same.
@@ -494,6 +498,8 @@ def with_fewer_knots(
         Which the result keeps as the motion does, and the position limits.
     bound : array, shape (n,)
         By so much the torque may change [N m or N].
+    tolerance : float
+        By so much the positions may [rad or m].
     """
     kept = np.arange(len(motion.time))
     blocked = np.zeros(len(kept), bool)
@@ -507,7 +513,8 @@ def with_fewer_knots(
         run = np.cumsum(alone)
         first = np.flatnonzero(alone)
         chosen = order[(np.arange(len(order)) - first[run - 1]) % 2 == 0]
-        is_same = _is_same(motion, kept[chosen - 1], kept[chosen + 1], torque, limits, bound)
+        before, after = kept[chosen - 1], kept[chosen + 1]
+        is_same = _is_same(motion, before, after, torque, limits, bound, tolerance)
         blocked[kept[chosen[~is_same]]] = True
         kept = np.delete(kept, chosen[is_same])
 
@@ -519,14 +526,19 @@ def _is_same(
     torque: ReferenceTorque,
     limits: TimingLimits,
     bound: FloatArray,
+    tolerance: float,
 ) -> np.ndarray:
-    """Return whether between knots (P,) the motion is one polynomial, torque and limits, (P,)."""
+    """Return whether between knots (P,) one polynomial has path, torque and limits, (P,)."""
     wide = motion.spans(before, after)
     states = wide.between()
     torques = torque_of(torque, states)
     times = motion.time[before][:, None] + np.outer(wide.steps, PLACES[1:-1])
-    given = torque.at(*motion.polynomials.at(times.ravel())).reshape(torques[:, 1:-1].shape)
-    near = (np.abs(torques[:, 1:-1] - given) <= bound).all(axis=(1, 2))
+    q, qd, qdd = motion.polynomials.at(times.ravel())
+    inner = torques[:, 1:-1]
+    near = (np.abs(inner - torque.at(q, qd, qdd).reshape(inner.shape)) <= bound) & (
+        # The torque of a light joint hardly depends on where it moves.
+        np.abs(states[0][:, 1:-1] - q.reshape(inner.shape)) <= tolerance
+    )
     allowed = 1.0 + ROUNDING
     lower, upper = torque.model.position_limits.T
     lowest, highest = wide.extremes(0)
@@ -539,4 +551,4 @@ def _is_same(
     )
     if limits.jerk is not None:
         is_within &= wide.largest(3) <= limits.jerk * allowed
-    return near & is_within.all(axis=1)
+    return near.all(axis=(1, 2)) & is_within.all(axis=1)

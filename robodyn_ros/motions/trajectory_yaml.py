@@ -10,8 +10,7 @@ DisplayTrajectory of one part, and results.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from math import isfinite
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +30,7 @@ _FIELDS = ('positions', 'velocities', 'accelerations', 'effort')
 _HOLDERS = ('goal', 'result', 'planned_trajectory', 'trajectory', 'joint_trajectory')
 _CUT = '...'  # in place of what ros2 topic echo leaves out
 _NANOSECONDS = 1_000_000_000
+_DURATION = {'sec': (-(2**31), 2**31), 'nanosec': (0, 2**32)}  # fields, and their ranges in ROS
 
 
 class TrajectoryRows(NamedTuple):
@@ -103,6 +103,8 @@ def _trajectory(content: bytes) -> TrajectoryRows:
                 Phrase(f'cut off after {len(points) - 1}'),
                 'all of them: ros2 topic echo --full-length',
             )
+        for point in points:
+            _check_names(point, (*_FIELDS, 'time_from_start'))
         times = [_seconds(point.get('time_from_start') or {}) for point in points]
         rows = [[_numbers(point.get(field) or ()) for point in points] for field in _FIELDS]
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
@@ -161,8 +163,17 @@ def _numbers(row: Sequence[object]) -> list[float]:
     return [float(value) for value in row]  # type: ignore[arg-type]
 
 
-def _seconds(duration: dict[str, int]) -> float:
-    seconds = int(duration.get('sec', 0)) + 1e-9 * int(duration.get('nanosec', 0))
-    if not isfinite(seconds):
-        raise ValueError(f'{seconds} s')
-    return seconds
+def _seconds(duration: dict[str, object]) -> float:
+    """Return a duration [s]; a field of another name or type would be another motion."""
+    _check_names(duration, _DURATION)
+    for name, value in duration.items():
+        if type(value) is not int or not _DURATION[name][0] <= value < _DURATION[name][1]:
+            raise ValueError(f'time_from_start with {name} {value!r}')
+    sec, nanosec = (duration.get(name, 0) for name in _DURATION)
+    return sec + 1e-9 * nanosec  # type: ignore[operator]
+
+
+def _check_names(message: dict[str, object], known: Collection[str]) -> None:
+    for name in message.keys():
+        if name not in known:
+            raise ValueError(f'a field {name!r}, which is none of {", ".join(known)}')

@@ -21,6 +21,7 @@ from robodyn_ros.control.retimed_trajectory import Retiming, knot_bound, slowed_
 from robodyn_ros.control.settings import checked
 from robodyn_ros.control.timed_motion import TimingLimits
 from robodyn_ros.control.trajectory import MOST_POINTS, Trajectory
+from robodyn_ros.control.waypoints import Waypoints
 from robodyn_ros.errors import RejectedTrajectory
 
 UR5 = public_urdf('ur5_robot.urdf')
@@ -96,18 +97,24 @@ def test_retimed_trajectory_is_retimed_to_itself():
     assert second.motion.duration == pytest.approx(first.motion.duration, rel=0.01)
 
 
-def test_points_are_no_denser_than_the_torque_needs():
-    found = Retiming(LIMITS).of(trajectory(CORNER, [0.0, 3.0, 6.0], 'pv'), TORQUE)
+@pytest.mark.parametrize('fields', ['p', 'pv'])
+@pytest.mark.parametrize('strength', [1.0, 100.0])
+def test_points_are_no_denser_than_torque_and_path_need(fields, strength):
+    """Of strong drives any number of points may go, by the torque."""
+    limits = dataclasses.replace(
+        LIMITS, effort=strength * LIMITS.effort, acceleration=np.full(6, 12.0)
+    )
+    found = Retiming(limits).of(trajectory(CORNER, [0.0, 3.0, 6.0], fields), TORQUE)
     kept = len(found.trajectory.times)
     assert kept < 0.6 * len(found.motion.time)
     q, qd, qdd = executed(found.trajectory)
     time = np.arange(1e-9, found.motion.duration, 1e-3)
-    sparse, dense = (
-        rd.inverse_dynamics(MODEL, *states) for states in ((q, qd, qdd), found.motion.at(time))
-    )
+    given = found.motion.at(time)
+    assert np.abs(q - given[0]).max() < 1.2e-4
+    sparse, dense = (rd.inverse_dynamics(MODEL, *states) for states in ((q, qd, qdd), given))
     # Where the torque jumps, a sample may fall on either side.
     off = np.sort(np.abs(sparse - dense).max(axis=1) / 150.0)
-    assert off[int(0.95 * len(off))] < 2e-3
+    assert off[int(0.95 * len(off))] < 2e-3 * strength
 
 
 def cubic_peaks(given, count=1000):
@@ -154,6 +161,37 @@ def test_joints_that_need_no_torque_get_no_points_for_it():
     filled = with_feedforward_efforts(found.trajectory, torque, settings)
     assert len(filled.trajectory.times) < 20 and not filled.trajectory.efforts.any()
     assert not filled.largest_error.any()
+
+
+def test_path_of_many_waypoints_is_that_of_their_velocities():
+    """A wave of parabolas: its waypoints alone lie on a straight line."""
+    arm = rd.RobotModel.from_urdf(two_link_urdf())
+    count, step = 300, 0.01
+    wave = np.where(np.arange(count) % 2, -step, step)
+    points = np.stack([step * np.arange(count) - 1.5, np.zeros(count)], axis=1)
+    velocities = np.stack([np.full(count, step), wave], axis=1)
+    velocities[[0, -1]] = 0.0
+    given = dataclasses.replace(
+        trajectory(points, np.arange(float(count)), 'p', arm.joint_names), velocities=velocities
+    )
+    limits = TimingLimits.of(arm, None, 2.0, 20.0)
+    found = Retiming(limits).of(given, ReferenceTorque.of(arm)).motion
+    x, y = found.at(np.linspace(0.0, found.duration, 10_000))[0].T
+    inner = np.abs(x) < 1.4
+    part, y = (x[inner] + 1.5) / step % 2.0, y[inner]
+    parabola = step * part * (1.0 - part)
+    parabola = np.where(part < 1.0, parabola, -step * (part - 1.0) * (2.0 - part))
+    assert np.abs(y - parabola).max() < 1e-4
+
+
+def test_small_moves_after_many_turns_stay():
+    arm = rd.RobotModel.from_urdf(two_link_urdf())
+    points = [[0.0, 0.0], [90.0, 0.0], [90.0, 5e-3], [90.0, 0.0]]
+    given = trajectory(points, [0.0, 90.0, 91.0, 92.0], 'pv', arm.joint_names)
+    limits = TimingLimits.of(arm, None, 2.0, 20.0)
+    found = Retiming(limits).of(given, ReferenceTorque.of(arm)).trajectory
+    motion = Waypoints(found.times, found.positions, found.velocities).polynomials
+    assert motion.extremes(0)[1][:, 1].max() == pytest.approx(5e-3, rel=0.01)
 
 
 def test_names_in_another_order_stay_in_it():

@@ -111,6 +111,17 @@ def test_what_is_written_reads_back_exactly(tmp_path_factory, names, nanoseconds
         ('joint_names: [a]\npoints: [{positions: [[1]]}]', 'list'),
         ('joint_names: [a]\npoints: [{positions: [1], time_from_start: 3}]', 'int'),
         ('joint_names: [a]\npoints: [{positions: [1], time_from_start: {sec: .inf}}]', 'inf'),
+        ('joint_names: [a]\npoints: [{positions: [1], time_from_start: {sec: 0.5}}]', 'sec 0.5'),
+        ('joint_names: [a]\npoints: [{positions: [1], time_from_start: {secs: 1}}]', "'secs'"),
+        (
+            'joint_names: [a]\npoints: [{positions: [1], time_from_start: {sec: 5000000000}}]',
+            '5000000000',
+        ),
+        (
+            'joint_names: [a]\npoints: [{positions: [1], time_from_start: {nanosec: -1}}]',
+            'nanosec -1',
+        ),
+        ('joint_names: [a]\npoints: [{positions: [1], velocity: [1]}]', "'velocity'"),
         ('trajectory: 3', 'int'),
         ('trajectory: []', '0 parts'),
         ('trajectory: [3]', 'int'),
