@@ -120,8 +120,7 @@ def path_of_file(
         samples = samples.low_passed(cutoff)
     # Measured velocities are not quite those of the positions, and at rest have any direction.
     samples = MotionSamples.from_samples(samples.time, samples.q)
-    count = len(samples.time)
-    chosen = np.unique(np.linspace(0, count - 1, min(count, MOST_POINTS)).astype(int))
+    chosen = samples.chosen(MOST_POINTS)
     q, velocity = samples.q[chosen], samples.qd[chosen]
     velocity[[0, -1]] = 0.0
     if has_waypoints:

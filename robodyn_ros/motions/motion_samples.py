@@ -72,6 +72,26 @@ class MotionSamples(Record):
             qdd = _derivative(time, qd, 1)
         return cls(time, q, qd, qdd, derived)
 
+    def chosen(self, most: int) -> np.ndarray:
+        """Return the indices of at most so many samples, between which it is kept best."""
+        count = len(self.time)
+        if count <= most:
+            return np.arange(count)
+        from scipy.interpolate import CubicHermiteSpline
+
+        # Even ones would miss what a long motion does in little time.
+        found = np.linspace(0, count - 1, max(2, most // 8)).round().astype(int)
+        while (room := most - len(found)) > 0:
+            between = CubicHermiteSpline(self.time[found], self.q[found], self.qd[found])
+            error = np.abs(between(self.time) - self.q).max(axis=1)
+            worst = np.maximum.reduceat(error, found[:-1]) * (np.diff(found) > 1)
+            split = np.argsort(worst)[-((room + 1) // 2) :]
+            middle = (found[split] + found[split + 1]) // 2
+            found = np.unique(np.concatenate([found, middle[worst[split] > 0.0]]))
+            if not (worst > 0.0).any():
+                break
+        return found
+
     def low_passed(self, cutoff: float) -> MotionSamples:
         """
         Return the motion with filtered positions, and derivatives recomputed from them.

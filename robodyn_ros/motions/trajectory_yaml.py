@@ -14,7 +14,6 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
 import yaml
 
 from robodyn_ros.description.source import bytes_of_file
@@ -59,11 +58,10 @@ class TrajectoryRows(NamedTuple):
     ) -> TrajectoryRows:
         """Return a motion from time zero, without effort, with no more samples than most."""
         count = len(motion.time)
-        wanted = count if most is None else min(count, max(most, 2))
-        chosen = np.linspace(0, count - 1, wanted).round().astype(int)
+        chosen = motion.chosen(count if most is None else max(most, 2))
         times = (motion.time[chosen] - motion.time[0]).tolist()
         q, qd, qdd = (each[chosen].tolist() for each in (motion.q, motion.qd, motion.qdd))
-        return cls(joint_names, times, q, qd, qdd, [()] * wanted)
+        return cls(joint_names, times, q, qd, qdd, [()] * len(times))
 
 
 def trajectory_of_yaml(path: Path) -> TrajectoryRows:

@@ -6,8 +6,10 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.interpolate import BPoly
 
 from robodyn_ros.errors import MalformedData, UnreadableSource
+from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.trajectory_yaml import (
     LARGEST,
     TrajectoryRows,
@@ -157,3 +159,16 @@ def test_a_trajectory_as_moveit_writes_it_is_read_too(tmp_path):
     body = yaml.safe_load(PRINTED.removesuffix('---\n'))
     rows = read(tmp_path, yaml.safe_dump({'joint_trajectory': body, 'multi_dof': {}}))
     assert rows == read(tmp_path, PRINTED)
+
+
+def test_samples_that_are_left_out_are_those_between_which_nothing_happens():
+    """A short move within ten minutes was between two even samples."""
+    time = np.arange(0.0, 600.0, 0.01)
+    s = np.clip((time - 300.17) / 0.5, 0.0, 1.0)
+    motion = MotionSamples.from_samples(time, ((4.0 * s * (1.0 - s)) ** 3)[:, None])
+    rows = TrajectoryRows.of_motion(['a'], motion, 100)
+    assert len(rows.times) <= 100
+    between = BPoly.from_derivatives(
+        rows.times, np.stack([rows.positions, rows.velocities, rows.accelerations], axis=1)
+    )
+    np.testing.assert_allclose(between(time), motion.q, rtol=0, atol=5e-3)
