@@ -28,7 +28,7 @@ from robodyn_ros.identification import Identification
 from robodyn_ros.monitoring.ageing import Condition, MotionEntry, condition
 from robodyn_ros.monitoring.history import History, append_motions, read_history
 from robodyn_ros.monitoring.jobs import Outcome, run_jobs
-from robodyn_ros.monitoring.motions import Examined, FileJob, examined_file
+from robodyn_ros.monitoring.motions import Examined, FileJob, examined_file, is_date
 from robodyn_ros.report.drawing import check_pages_can_be_made
 from robodyn_ros.report.monitor_page import monitor_page
 from robodyn_ros.report.text import plural
@@ -40,8 +40,11 @@ class _Time(click.ParamType):
     name = 'time'
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, float):  # the default
+            return value
         try:
-            return float(value)
+            if math.isfinite(number := float(value)):
+                return number
         except ValueError:
             pass
         try:
@@ -116,7 +119,9 @@ def monitor(
             examined_file, work, jobs, dask=dask, progress=lambda done: show(done, 'examining')
         )
     added = [motion for each in outcomes if each.result for motion in each.result.motions]
-    added.sort(key=lambda motion: motion.stamp)
+    # Stamps that are no dates begin anew in each file.
+    if all(is_date(motion.stamp) for motion in added):
+        added.sort(key=lambda motion: motion.stamp)
     new = list({motion.terms.digest: motion for motion in added}.values())
     if history is not None:
         append_motions(history, found, new)

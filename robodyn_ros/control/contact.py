@@ -397,6 +397,8 @@ class ContactMonitor:
     observer : MomentumObserver
     detector : ContactDetector or None
         None where there are no thresholds: nothing is ever a contact then.
+    has_estimate : bool
+        Whether the last state gave an estimate.
     trouble : str
         Why nothing is estimated, as text; empty: it is.
 
@@ -447,6 +449,7 @@ class ContactMonitor:
             )
             self._deviation = thresholds.moving / core.DEVIATIONS
         self._point = np.array(settings.wrench_point, dtype=float)
+        self.has_estimate = False
         self.trouble = ''
         self.check(settings)
 
@@ -479,6 +482,7 @@ class ContactMonitor:
 
     def reset(self) -> None:
         """Start again, as after a pause."""
+        self.has_estimate = False
         self.observer.reset()
         if self.detector is not None:
             self.detector.reset()
@@ -487,6 +491,7 @@ class ContactMonitor:
         self, model: RobotModel, inverse_dynamics: InverseDynamics, friction: Friction
     ) -> None:
         """Start again with another load."""
+        self.has_estimate = False
         self._model, self._inverse_dynamics = model, inverse_dynamics
         self.observer.change_load(inverse_dynamics, friction)
         if self.detector is not None:
@@ -506,10 +511,12 @@ class ContactMonitor:
         settings : ArmSettings
             What it was computed by.
         """
+        self.has_estimate = False
         torque = self._drive_torque(state, commanded, settings)
         if torque is None:
             return None
         found = self.observer.update(state.position, state.velocity, torque, state.time)
+        self.has_estimate = found is not None
         if found is None or self.detector is None:
             return None
         return self.detector.update(state.velocity, found, state.time)

@@ -131,7 +131,7 @@ def append_motions(
     OSError
         The file cannot be written.
     MalformedData, ModelMismatch
-        It is another file than a history of this model.
+        It is another file than a history of this model, or a motion has a number that none has.
 
     Notes
     -----
@@ -139,7 +139,14 @@ def append_motions(
     """
     if not motions:
         return
-    text = b''.join(_line(_record(each)) for each in motions)
+    text = b''
+    for each in motions:
+        try:
+            line = _line(_record(each))
+            _motion_of(line, found.model.n)  # what would be skipped is not written
+        except (ValueError, TypeError) as error:
+            raise MalformedData('motion', each.source, f'finite numbers: {error}') from error
+        text += line
     path = user_path(path)
     with _locked(path) as file:
         size = os.fstat(file).st_size

@@ -79,6 +79,17 @@ def test_columns_of_time_and_temperature_are_read(folder, tmp_path):
     assert motion.temperature == pytest.approx(41.5)
 
 
+def test_undated_files_follow_each_other_as_they_are_given(folder, tmp_path):
+    arm, history = TrueArm.drawn(3, 3), tmp_path / 'arm.jsonl'
+    files = [
+        as_csv(tmp_path / name, arm.recording(70 + k, 50.0, rate=50.0))
+        for k, name in enumerate(['monday.csv', 'tuesday.csv'])
+    ]
+    output_of('monitor', *files, '--model', folder / 'found.yaml', '--history', history)
+    motions = read_history(history, Identification.load(folder / 'found.yaml')).motions
+    assert [each.source for each in motions] == ['monday.csv'] * 2 + ['tuesday.csv'] * 2
+
+
 def test_a_bag_has_the_date_and_the_time_since_the_start_that_is_given(folder, tmp_path):
     recording = TrueArm.drawn(3, 3).recording(60, 8.0, rate=50.0)
     states = zip(recording.time, recording.position, recording.velocity, recording.effort)
@@ -94,7 +105,7 @@ def test_a_bag_has_the_date_and_the_time_since_the_start_that_is_given(folder, t
     assert motion.since_start == pytest.approx(1.7e9 - 1_699_999_200 + 4.0, abs=1.0)
 
 
-@pytest.mark.parametrize('started', ['yesterday', 'nan x', '2026-13-01'])
+@pytest.mark.parametrize('started', ['yesterday', 'nan x', '2026-13-01', '-inf', 'nan'])
 def test_a_time_that_is_none_is_refused(folder, started):
     assert 'seconds since 1970' in error_of(*arguments(folder, '0.csv'), '--started', started)
 

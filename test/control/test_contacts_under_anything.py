@@ -188,6 +188,19 @@ def test_a_push_is_said_to_begin_and_to_end():
     assert [each.is_over for each in said if each] == [False, True]
 
 
+@pytest.mark.parametrize('mode', ['feedforward', 'computed_torque'])
+def test_a_state_that_gives_no_estimate_is_told_from_one_that_does(mode):
+    watched, zero, unknown = monitor(), np.zeros(2), np.full(2, NAN)
+    told = []
+    for k in range(6):
+        is_left_out = k in (3, 4)
+        chosen = replace(SETTINGS, mode=mode) if is_left_out else SETTINGS
+        speeds = unknown if is_left_out and mode == 'computed_torque' else zero
+        watched.update(MeasuredState(zero, speeds, PERIOD * k), zero, chosen)
+        told.append(watched.has_estimate)
+    assert told == [False, True, True, False, False, True]
+
+
 def test_without_thresholds_the_observer_alone_runs():
     watched = ContactMonitor(
         ARMS[0], ControlSettings(), DYNAMICS[0], TORQUE.friction(ARMS[0]), np.ones(2), np.ones(2)

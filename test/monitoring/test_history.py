@@ -36,6 +36,15 @@ def test_what_is_appended_reads_back_bit_by_bit(path, found):
     ]
 
 
+@pytest.mark.parametrize('number', [float('inf'), -1e15, 1e300])
+def test_a_number_that_would_not_be_read_is_not_written(path, found, number):
+    before = path.read_bytes()
+    motion = replace(motions(1, seed=1)[0], temperature=number)
+    with pytest.raises(MalformedData, match='finite numbers'):
+        append_motions(path, found, [motion])
+    assert path.read_bytes() == before
+
+
 def test_a_missing_file_is_an_empty_history(tmp_path, found):
     assert read_history(tmp_path / 'none', found).motions == ()
 

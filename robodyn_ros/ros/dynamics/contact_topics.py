@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import numpy as np
 from builtin_interfaces.msg import Time
 from geometry_msgs.msg import WrenchStamped
 from rclpy.lifecycle import LifecycleNode
@@ -100,12 +99,12 @@ class ContactTopics:
     def torque(self) -> FloatArray | None:
         """The external torques, shape (n,) [N m] or [N]; None where they are not estimated."""
         monitor = self._stack.monitor
-        return monitor.torque if self.is_active and not monitor.trouble else None
+        return monitor.torque if self.is_active and monitor.has_estimate else None
 
     @property
     def in_contact(self) -> bool:
-        """Whether there is a contact."""
-        return self._stack.monitor.contact is not None
+        """Whether there is a contact; False where external torques are not estimated."""
+        return self.torque is not None and self._stack.monitor.contact is not None
 
     @property
     def facts(self) -> dict[str, object]:
@@ -143,7 +142,7 @@ class ContactTopics:
             if not contact.is_over:
                 pipeline.react_to_contact(self.action, str(contact))
             self._publish_contact(contact, stamp)
-        if monitor.trouble:
+        if not monitor.has_estimate:
             return
         if self._has_torque_subscribers:
             self._torques.publish(self._torque.message(stamp, monitor.torque))
@@ -158,8 +157,6 @@ class ContactTopics:
             self._node.destroy_subscription(self._subscription)
 
     def _publish_wrench(self, state: MeasuredState, stamp: Time) -> None:
-        if not np.isfinite(state.velocity).all():
-            return
         found = self._stack.monitor.tip_wrench(state)
         self.undetermined, self.deviation = len(found.undetermined), found.deviation
         self._wrench.header.stamp = stamp

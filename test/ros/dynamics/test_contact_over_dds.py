@@ -39,6 +39,7 @@ def test_the_torques_and_the_wrench_of_a_force_are_published(rig, robot, model, 
     rig.run_until(begin + 1.0)
     for kept in (rig.external, rig.wrenches):  # each topic arrives at its own pace
         rig.until(lambda kept=kept: kept and seconds(kept[-1].header.stamp) > begin + 0.8)
+    assert all(any(each.effort) for each in rig.external)  # none of a state without an estimate
     latest = rig.external[-1]
     assert list(latest.name) == list(model.joint_names)
     position = np.array(rig.states[-1].position)
