@@ -238,7 +238,7 @@ def _waypoints(
         raise RejectedTrajectory(
             'trajectory points',
             len(points.time),
-            f'at most {MOST_POINTS}, with the one at the beginning',
+            f'at most {MOST_POINTS}, with the one at the beginning; send them in parts',
         )
     return points, notes
 
