@@ -169,12 +169,12 @@ def identify_payload(
             'recording', Phrase('neither motion nor a pose'), 'one of both'
         )
     parameters, noise = np.zeros(10), first_noise(regression.rows).scale
-    prior = None
+    prior, loose = None, 0.0
     for k in range(_ROUNDS):
         report(begin + (1.0 - begin) * (k + 1) / (_ROUNDS + 1), 'estimating')
         factor, target = regression.factor_and_target(parameters, noise)
         if prior is None:
-            prior = _prior(factor, target, regression.friction_deviation)
+            prior, loose = _prior(factor, target, regression.friction_deviation)
         found = estimate(
             Problem(
                 factor=factor,
@@ -187,15 +187,21 @@ def identify_payload(
         )
         parameters = found.inertial_parameters[0]
         noise = regression.noise(parameters, found.others)
-    result = _result(arm, regression, found, noise)
+    result = _result(arm, regression, found, noise, loose)
     given = [*recordings, *(checked_recordings('unloaded', unloaded) if unloaded else ())]
     result = replace(result, findings=(*findings_of(given), *result.findings))
     report(1.0, 'done')
     return result
 
 
-def _prior(factor: FloatArray, target: FloatArray, friction: FloatArray) -> FloatArray:
-    """Return a round body (1, 4, 4) with the mass and the centre that least squares find."""
+def _prior(
+    factor: FloatArray, target: FloatArray, friction: FloatArray
+) -> tuple[FloatArray, float]:
+    """
+    Return a round body (1, 4, 4) with the mass and the centre that least squares find.
+
+    And the deviation of that mass [kg], large where nothing shows it, as in an arm of one joint.
+    """
     columns = np.r_[6:10, 10 : factor.shape[1]]
     held = np.diag(1.0 / np.concatenate([np.full(4, _LOOSE), friction]))
     matrix = np.vstack([factor[:, columns], held])
@@ -209,11 +215,15 @@ def _prior(factor: FloatArray, target: FloatArray, friction: FloatArray) -> Floa
     result[0, :3, :3] = mass * (radius**2 * np.eye(3) + np.outer(center, center))
     result[0, :3, 3] = result[0, 3, :3] = mass * center
     result[0, 3, 3] = mass
-    return result
+    return result, float(np.linalg.norm(np.linalg.pinv(matrix)[3]))
 
 
 def _result(
-    arm: _KnownArm, regression: _PayloadRegression, found: Estimate, noise: FloatArray
+    arm: _KnownArm,
+    regression: _PayloadRegression,
+    found: Estimate,
+    noise: FloatArray,
+    loose: float,
 ) -> PayloadEstimate:
     parameters = found.inertial_parameters[0]
     mass = float(parameters[9])
@@ -226,8 +236,11 @@ def _result(
     # The unit is a factor on mass and inertia, and none on the centre.
     systematic = arm.scale_deviation * mass
     random = float(np.linalg.norm(own[9]))
-    mass_deviation = float(np.hypot(random, systematic))
     center_deviation = np.linalg.norm(of_center, axis=1)
+    if loose > mass:  # the prior's mass it is, and the centre of that
+        random = loose
+        center_deviation = np.maximum(center_deviation, LOAD_REACH)
+    mass_deviation = float(np.hypot(random, systematic))
     prior_inertia = _RADIUS**2 * mass ** (5.0 / 3.0)
     inertia_deviation = inertia_tensor(np.concatenate([np.linalg.norm(own[:6], axis=1), 4 * [0]]))
     loaded = arm.model.with_inertial_parameters(with_payload_parameters(arm.model, parameters))

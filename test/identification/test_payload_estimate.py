@@ -154,3 +154,18 @@ def test_poses_to_add_turn_a_joint_without_limits_both_ways():
     model = RobotModel.from_urdf_text(urdf)
     poses = _poses_to_add(model, np.eye(4), np.ones(1))
     assert poses.min() < -0.2 and poses.max() > 0.2
+
+
+def test_a_mass_that_no_torque_shows_is_not_said_to_be_known():
+    # A pendulum's torque is g m c alone: any mass at its centre gives it.
+    turning = joint('turn', 'base', 'arm', 'continuous', axis=(0, 1, 0))
+    urdf = robot(link('base'), link('arm', 1.0, (0.3, 0.0, 0.0), (0.1, 0.1, 0.1)), turning)
+    model = RobotModel.from_urdf_text(urdf)
+    time = np.arange(0.0, 10.0, 0.01)[:, None]
+    q, qd, qdd = np.sin(time), np.cos(time), -np.sin(time)
+    effort = inverse_dynamics(model.with_payload(Payload(0.8, (0.05, 0.0, 0.04))), q, qd, qdd)
+    found = identify_payload(model, Recording(('turn',), time[:, 0], q, qd, effort))
+    assert abs(found.payload.mass - 0.8) < found.mass_deviation
+    error = np.abs(found.payload.center_of_mass - np.array([0.05, 0.0, 0.04]))
+    assert (error <= found.center_deviation).all()
+    assert 'no_payload' in [each.code for each in found.findings]
