@@ -27,6 +27,7 @@ from robodyn_ros.identification.effort_examination import effort_doubts, given_e
 from robodyn_ros.identification.recording import findings_of, recording_of_file
 from robodyn_ros.identification.rows import TrainingData
 from robodyn_ros.record import Table, quantity
+from robodyn_ros.ros_parameters import checked, parameters_of
 
 
 @command(
@@ -79,6 +80,8 @@ def contact_thresholds(
         'contact_threshold_moving': [float(f'{x:.4g}') for x in moving],
         'contact_threshold_stationary': [float(f'{x:.4g}') for x in stationary],
     }
+    # The node must take what is written.
+    checked((p for p in parameters_of('dynamics_node') if p.name in parameters), parameters)
     joints = list(map(repr, model.joint_names))
     table = [
         (joint, *(quantity(x, 'N m or N', is_prismatic=bool(side)) for x in both))

@@ -132,7 +132,9 @@ def _gain(
     left = error - compliance * torque
     # Dry friction holds the joint anywhere within so much, and may look like a softer servo.
     held = abs(compliance) * coulomb
-    noise = max(float(left @ left) / (len(error) - 1), resolution**2 / 12.0, held**2 / 3.0)
+    noise = max(
+        float(left @ left) / (len(error) - 1), resolution * resolution / 12.0, held**2 / 3.0
+    )
     relative = np.sqrt(noise / squares) / abs(compliance) if compliance else np.inf
     size = np.sqrt(squares / len(torque))
     if relative > LARGEST_DEVIATION:

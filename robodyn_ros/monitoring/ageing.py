@@ -56,6 +56,7 @@ _LARGEST_DEVIATION = 0.15
 _LEAST_RATIO = 0.05
 _HUBER = 3.0
 _ANY = 5.0  # wear of a drive that still moves, relative
+_LARGEST_SIZE = np.log(1e6)  # of a change, as a logarithm, that is ever found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -220,7 +221,8 @@ def condition(found: Identification, motions: Sequence[MotionEntry]) -> Conditio
 
 def _least(margins: Sequence[float]) -> FloatArray:
     """Return from which relative size on changes of friction are found."""
-    return np.expm1(np.log1p(MINIMUM_EFFECT) + np.array(margins))
+    sizes = np.log1p(MINIMUM_EFFECT) + np.array(margins)
+    return np.expm1(np.where(sizes < _LARGEST_SIZE, sizes, np.nan))
 
 
 def quantile(joints: int, freedom: float) -> float:

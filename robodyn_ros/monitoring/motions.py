@@ -30,6 +30,7 @@ _STAND = 1.0  # s, after which another motion begins
 _LOOK = 0.5  # s, over which positions are compared with velocities of the standstill
 _TEMPERATURE = 'sensor_msgs/msg/Temperature'
 _SINCE_1990 = 6.3e8  # s; stamps before count from something else than 1970
+_YEAR_9000 = 2.2e11  # s
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,7 @@ def examined(
 
 def is_date(stamp: float) -> bool:
     """Return whether a stamp counts from 1970, and so is a date."""
-    return stamp > _SINCE_1990
+    return _SINCE_1990 < stamp < _YEAR_9000
 
 
 # --- samples as they come -----------------------------------------------------------------------

@@ -77,6 +77,12 @@ def test_efforts_that_are_no_torques_are_named(folder, factor, words):
     assert any(words in each for each in warnings) == bool(words), answer.output
 
 
+def test_a_gain_that_the_node_refuses_is_refused(folder):
+    with pytest.raises(InvalidArgument, match='observer_gain: 100000.0; allowed: each 0.0'):
+        raise run(folder, 'free.csv', '--gain', '1e5', '-o', 'refused.yaml').exception
+    assert not (folder / 'refused.yaml').exists()
+
+
 def test_too_little_motion_and_the_model_of_another_arm_are_refused(folder):
     answer = run(folder, 'short.csv', '--identified', 'found.yaml')
     assert isinstance(answer.exception, InsufficientRecording)

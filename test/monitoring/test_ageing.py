@@ -99,6 +99,17 @@ def test_nothing_is_said_not_to_have_changed_before_there_is_anything_to_compare
         assert condition(found, motions(count)).verdict.startswith('No change is found before')
 
 
+@pytest.mark.filterwarnings('error')
+def test_a_joint_whose_friction_is_hardly_known_shows_no_change_at_all(found):
+    made = motions(40)
+    for each in made:
+        each.terms.friction_deviation.setflags(write=True)
+        each.terms.friction_deviation[0] = 1e3
+    now = condition(found, made)
+    assert np.isnan(now.least_change[0]) and np.isfinite(now.least_change[1:]).all()
+    assert f'at all (joint {found.model.joint_names[0]!r})' in now.verdict
+
+
 def test_cold_motions_against_warm_ones_are_no_wear(found):
     # The same hour every day: no session ever showed how friction falls.
     warm, cold = motions(10, seed=1), motions(10, seed=2, warm_up=0.4)

@@ -41,6 +41,11 @@ def test_what_comes_from_files_is_escaped(found):
     assert '<script' not in text and text.count('&lt;script&gt;') == 3
 
 
+def test_a_stamp_beyond_all_dates_is_none(found):
+    made = [replace(each, stamp=1e12) for each in motions(3)]
+    assert page_of(found, made).count('<svg') == 4
+
+
 def test_an_empty_history_is_a_page(found):
     assert 'No change is found before' in page_of(found, [])
 
