@@ -14,6 +14,9 @@ from robodyn_ros.spatial import FloatArray
 
 _ORDER = 4
 
+LARGEST_ERROR = 0.01
+"""Of a motion in fewer points than it has samples [rad or m]."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MotionSamples(Record):
@@ -73,7 +76,14 @@ class MotionSamples(Record):
         return cls(time, q, qd, qdd, derived)
 
     def chosen(self, most: int) -> np.ndarray:
-        """Return the indices of at most so many samples, between which it is kept best."""
+        """
+        Return the indices of at most so many samples, between which it is kept best.
+
+        Raises
+        ------
+        InvalidArgument
+            The cubics between them leave the others by more than ``LARGEST_ERROR``.
+        """
         count = len(self.time)
         if count <= most:
             return np.arange(count)
@@ -81,15 +91,20 @@ class MotionSamples(Record):
 
         # Even ones would miss what a long motion does in little time.
         found = np.linspace(0, count - 1, max(2, most // 8)).round().astype(int)
-        while (room := most - len(found)) > 0:
+        while True:
             between = CubicHermiteSpline(self.time[found], self.q[found], self.qd[found])
             error = np.abs(between(self.time) - self.q).max(axis=1)
             worst = np.maximum.reduceat(error, found[:-1]) * (np.diff(found) > 1)
+            room = most - len(found)
+            if room <= 0 or not (worst > 0.0).any():
+                break
             split = np.argsort(worst)[-((room + 1) // 2) :]
             middle = (found[split] + found[split + 1]) // 2
             found = np.unique(np.concatenate([found, middle[worst[split] > 0.0]]))
-            if not (worst > 0.0).any():
-                break
+        if not error.max() <= LARGEST_ERROR:
+            off = Phrase(f'{most} points leave its samples by {error.max():.3g}')
+            allowed = f'at most {LARGEST_ERROR:g} rad or m: divide it into shorter ones'
+            raise InvalidArgument('motion', off, allowed)
         return found
 
     def low_passed(self, cutoff: float) -> MotionSamples:

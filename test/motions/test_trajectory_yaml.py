@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.interpolate import BPoly
 
-from robodyn_ros.errors import MalformedData, UnreadableSource
+from robodyn_ros.errors import InvalidArgument, MalformedData, UnreadableSource
 from robodyn_ros.motions.motion_samples import MotionSamples
 from robodyn_ros.motions.trajectory_yaml import (
     LARGEST,
@@ -172,3 +172,11 @@ def test_samples_that_are_left_out_are_those_between_which_nothing_happens():
         rows.times, np.stack([rows.positions, rows.velocities, rows.accelerations], axis=1)
     )
     np.testing.assert_allclose(between(time), motion.q, rtol=0, atol=5e-3)
+
+
+def test_motion_that_moves_more_often_than_there_are_points_is_refused():
+    time = np.arange(0.0, 600.0, 0.01)
+    motion = MotionSamples.from_samples(time, 0.2 * np.sin(3.0 * time)[:, None])
+    with pytest.raises(InvalidArgument, match='100 points leave its samples by .* shorter ones'):
+        TrajectoryRows.of_motion(['a'], motion, 100)
+    assert len(TrajectoryRows.of_motion(['a'], motion, 1000).times) <= 1000
