@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import yaml
@@ -22,10 +23,11 @@ from robodyn_ros.commands.options import (
 from robodyn_ros.control.contact_thresholds import contact_thresholds as thresholds_of
 from robodyn_ros.control.contact_thresholds import observed_recording
 from robodyn_ros.control.settings import ControlSettings
+from robodyn_ros.errors import InsufficientRecording
 from robodyn_ros.identification import Identification
 from robodyn_ros.identification.effort_examination import effort_doubts, given_effort_scale
 from robodyn_ros.identification.recording import findings_of, recording_of_file
-from robodyn_ros.identification.rows import TrainingData
+from robodyn_ros.identification.rows import Rows, TrainingData
 from robodyn_ros.record import Table, quantity
 from robodyn_ros.ros_parameters import checked, parameters_of
 
@@ -88,8 +90,12 @@ def contact_thresholds(
         for joint, side, *both in zip(joints, model.dh.prismatic, moving, stationary, strict=True)
     ]
     lines = [Table(('joint', 'moving', 'stationary'), table).text()]
-    rows = TrainingData.of(model, recorded).rows(model, scale)
-    lines += lines_of((*findings_of(recorded), *effort_doubts(model, rows)))
+    rows: list[Rows] = []
+    for each in recorded:
+        with suppress(InsufficientRecording):  # at rest: it shows what the efforts are to none
+            rows += TrainingData.of(model, [each]).rows(model, scale)
+    doubts = effort_doubts(model, rows) if rows else ()
+    lines += lines_of((*findings_of(recorded), *doubts))
     if output is not None:
         document = {'/**': {'ros__parameters': parameters}}
         text = yaml.safe_dump(document, default_flow_style=None, sort_keys=False)

@@ -119,9 +119,9 @@ def monitor(
             examined_file, work, jobs, dask=dask, progress=lambda done: show(done, 'examining')
         )
     added = [motion for each in outcomes if each.result for motion in each.result.motions]
-    # Stamps that are no dates begin anew in each file.
-    if all(is_date(motion.stamp) for motion in added):
-        added.sort(key=lambda motion: motion.stamp)
+    # Stamps that are no dates begin anew in each file: those motions keep their places.
+    dated = iter(sorted((x for x in added if is_date(x.stamp)), key=lambda x: x.stamp))
+    added = [next(dated) if is_date(each.stamp) else each for each in added]
     new = list({motion.terms.digest: motion for motion in added}.values())
     if history is not None:
         append_motions(history, found, new)

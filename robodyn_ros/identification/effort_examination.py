@@ -33,7 +33,12 @@ from robodyn_ros.identification.findings import (
 )
 from robodyn_ros.identification.fit import Fit, fitted, joint_delays, predicted
 from robodyn_ros.identification.prior import BODIES_DEVIATION, Prior, prior_pseudo_inertia
-from robodyn_ros.identification.recording import Recording, checked_recordings, findings_of
+from robodyn_ros.identification.recording import (
+    Recording,
+    checked_recordings,
+    clipped,
+    findings_of,
+)
 from robodyn_ros.identification.regression import ONE_AND_THE_SAME, least_squares
 from robodyn_ros.identification.rows import LEAST_ROWS, Rows, TrainingData
 from robodyn_ros.model import RobotModel, checked_model, force_unit
@@ -577,6 +582,15 @@ def with_driver_gravity(
     scale = given_effort_scale(checked_model(model), effort_scale)
     (mine,) = checked_recordings('recording', recording)
     mine = mine.of_joints(model.joint_names)
+    # What is clipped shows no more once gravity is added.
+    kept = ~clipped(mine).any(axis=1)
+    mine = replace(
+        mine,
+        time=mine.time[kept],
+        position=mine.position[kept],
+        velocity=None if mine.velocity is None else mine.velocity[kept],
+        effort=mine.effort[kept],
+    )
     return replace(mine, effort=mine.effort + gravity_torque(model, mine.position) / scale)
 
 

@@ -78,17 +78,18 @@ def of_motion(model: RobotModel, rows: Sequence[Rows]) -> Iterator[Finding]:
         yield finding('short_motion', 'recordings', length, message)
     q = np.concatenate([each.states.q for each in rows])
     used = np.concatenate([each.used for each in rows])
+    moving = np.concatenate([each.moving for each in rows]).mean(axis=0)
     travel = np.ptp(q, axis=0)
     for joint, name in enumerate(model.joint_names):
         element = f'joint {name!r}'
         if not used[:, joint].any():
-            if travel[joint] >= _LITTLE_RANGE:
+            if moving[joint] >= _LITTLE_MOTION:
                 continue  # it moves: why its effort is not used, another finding says
             message = (
                 f'{element} never moves: its friction is unknown, and its load comes from the URDF'
             )
             yield warning('joint_never_moves', element, float(travel[joint]), message)
-        elif travel[joint] < _LITTLE_RANGE or used[:, joint].mean() < _LITTLE_MOTION:
+        elif travel[joint] < _LITTLE_RANGE or moving[joint] < _LITTLE_MOTION:
             message = (
                 f'{element} hardly moves, by {travel[joint]:.3g} '
                 f'{"m" if model.dh.prismatic[joint] else "rad"}: what it carries is hardly known'

@@ -291,10 +291,16 @@ class _Balance:
         Raises
         ------
         NonFiniteValue, InvalidArgument
-            Of what is given; or most joints have no gravity in their efforts.
+            Of what is given; most joints have no gravity in their efforts, or none is left.
         """
         of_joint = tuple(each.of_joint for each in efforts.joints)
         is_of_another = np.array(of_joint) != ''
+        if is_of_another.all():
+            raise InvalidArgument(
+                'effort',
+                Phrase('that of another joint at all of them: ' + ', '.join(map(repr, of_joint))),
+                "each joint's own, in the order " + ', '.join(map(repr, model.joint_names)),
+            )
         if given is not None:
             carried = checked_per_joint('balance', given, model.n)
             return cls(carried, is_of_another, of_joint)

@@ -169,12 +169,12 @@ def identify_payload(
             'recording', Phrase('neither motion nor a pose'), 'one of both'
         )
     parameters, noise = np.zeros(10), first_noise(regression.rows).scale
-    prior, loose = None, 0.0
+    prior = None
     for k in range(_ROUNDS):
         report(begin + (1.0 - begin) * (k + 1) / (_ROUNDS + 1), 'estimating')
         factor, target = regression.factor_and_target(parameters, noise)
-        if prior is None:
-            prior, loose = _prior(factor, target, regression.friction_deviation)
+        body, loose = _prior(factor, target, regression.friction_deviation)
+        prior = body if prior is None else prior
         found = estimate(
             Problem(
                 factor=factor,

@@ -62,7 +62,7 @@ _LEAST_SAMPLES = 2
 # An effort is clipped where so much of a motion [part of the samples] has its largest value, so
 # many times as many as have the next one, of so many values in all; a joint moves [rad/s or m/s].
 _CLIPPED, _HEAPED, _LEVELS = 0.01, 5.0, 20
-_MOVES = 0.02
+_MOVES, _MOVES_WITHIN = 0.02, 0.05  # s before and after
 _TIME = 'time'
 _VELOCITY = '.velocity'
 _EFFORT = '.effort'
@@ -251,15 +251,22 @@ def recording_of_file(path: Path, model: RobotModel, topic: str | None = None) -
 
 def clipped(recording: Recording) -> _BoolArray:
     """Return where efforts stay at the largest or smallest value of a motion, of bool (N, n)."""
-    steps = np.diff(recording.time)[:, None]
-    moves = np.abs(np.diff(recording.position, axis=0)) > _MOVES * steps
+    time = recording.time
+    # Over a tenth of a second: an encoder's step, and none for some samples, say nothing.
+    first, last = (
+        np.clip(np.searchsorted(time, time + each), 0, len(time) - 1)
+        for each in (-_MOVES_WITHIN, _MOVES_WITHIN)
+    )
+    way = np.abs(recording.position[last] - recording.position[first])
+    moves = way > _MOVES * (time[last] - time[first])[:, None]
     result = np.zeros(recording.effort.shape, dtype=bool)
     for j, effort in enumerate(recording.effort.T):
-        values, counts = np.unique(effort[1:][moves[:, j]], return_counts=True)
+        values, counts = np.unique(effort[moves[:, j]], return_counts=True)
         if len(values) < _LEVELS:
             continue  # a coarse unit
         for end, beside in ((0, 1), (-1, -2)):
-            if values[end] and counts[end] > max(_CLIPPED * len(effort), _HEAPED * counts[beside]):
+            least = max(_CLIPPED * counts.sum(), _HEAPED * counts[beside])
+            if values[end] and counts[end] > least:
                 result[:, j] |= effort == values[end]
     return result
 
@@ -530,10 +537,10 @@ def _csv_columns(names: Sequence[str], joint_names: Sequence[str]) -> list[int]:
     shown = ', '.join(map(repr, names[:_MOST_NAMED])) or 'nothing'
     found = shown + of_another_separator(names)
     if _TIME not in names:
-        raise MalformedData(f'column {_TIME!r}', Phrase('missing'), f'line 1 names {found}')
+        raise MalformedData(f'column {_TIME!r}', Phrase('missing'), f'the header has {found}')
     for name in joint_names:
         if name not in names:
-            raise NoSuchName('recording', Phrase(f'no column {name!r}'), f'line 1 names {found}')
+            raise NoSuchName('recording', Phrase(f'no column {name!r}'), f'the header has {found}')
     efforts = [f'{name}{_EFFORT}' for name in joint_names]
     for joint, name in zip(joint_names, efforts, strict=True):
         if name not in names:
@@ -544,7 +551,7 @@ def _csv_columns(names: Sequence[str], joint_names: Sequence[str]) -> list[int]:
                     f'the arm, or, for an arm that is simulated only, rename it to {name!r}'
                 )
             raise InsufficientRecording(
-                f'column {name!r}', Phrase('missing'), f'{remedy}; line 1 names {found}'
+                f'column {name!r}', Phrase('missing'), f'{remedy}; the header has {found}'
             )
     velocities = [f'{name}{_VELOCITY}' for name in joint_names]
     if not set(velocities) <= set(names):

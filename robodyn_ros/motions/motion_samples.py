@@ -103,7 +103,7 @@ class MotionSamples(Record):
             found = np.unique(np.concatenate([found, middle[worst[split] > 0.0]]))
         if not error.max() <= LARGEST_ERROR:
             off = Phrase(f'{most} points leave its samples by {error.max():.3g}')
-            allowed = f'at most {LARGEST_ERROR:g} rad or m: divide it into shorter ones'
+            allowed = f'at most {LARGEST_ERROR:g} rad or m: slower, low-passed or in parts'
             raise InvalidArgument('motion', off, allowed)
         return found
 

@@ -154,8 +154,8 @@ class MotionNode(PlainLoggerMixin, Node):
         motion = samples_of_file(user_path(given['motion_file']), model)
         for finding in motion.findings:
             self.get_logger().warning(str(finding))
-        rows_of_motion(model.joint_names, motion)  # what cannot be sent is refused before a move
         fast = slowed(motion, given['speed'])
+        rows_of_motion(model.joint_names, fast)  # what cannot be sent is refused before a move
         if given['rehearsal_speed']:
             self._parts.append(('rehearsal', slowed(motion, given['rehearsal_speed'])))
         self._parts.append(('motion', fast))

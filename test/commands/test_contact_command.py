@@ -17,7 +17,7 @@ from robodyn_ros.control.contact import ContactThresholds
 from robodyn_ros.control.contact_thresholds import ObservedRecording, contact_thresholds
 from robodyn_ros.control.core_binding import core
 from robodyn_ros.errors import InsufficientRecording, InvalidArgument, ModelMismatch
-from robodyn_ros.identification import identify
+from robodyn_ros.identification import Recording, identify
 
 
 @pytest.fixture(scope='module')
@@ -75,6 +75,16 @@ def test_efforts_that_are_no_torques_are_named(folder, factor, words):
     assert answer.exit_code == 0, answer.output
     warnings = [x for x in answer.output.splitlines() if x.startswith('Warning: effort of joint')]
     assert any(words in each for each in warnings) == bool(words), answer.output
+
+
+def test_a_recording_at_rest_may_stand_beside_one_in_motion(folder):
+    arm = TrueArm.drawn(13, 4)
+    motion = arm.recording(1, 15.0, rate=100.0)
+    position, effort = (np.repeat(x[:1], 500, axis=0) for x in (motion.position, motion.effort))
+    still = Recording(arm.urdf.joint_names, motion.time[:500], position, 0.0 * position, effort)
+    as_csv(folder / 'rest.csv', still)
+    answer = run(folder, 'free.csv', 'rest.csv')
+    assert answer.exit_code == 0, answer.output
 
 
 def test_a_gain_that_the_node_refuses_is_refused(folder):

@@ -68,7 +68,7 @@ def test_commanded_torques_are_no_efforts_and_the_refusal_says_so(arm, recording
     assert str(caught.value).startswith(
         "column 'j1.effort': missing; allowed: measured efforts: 'j1.torque' is what robodyn "
         'simulate or retime commanded. Record the arm, or, for an arm that is simulated only, '
-        "rename it to 'j1.effort'; line 1 names 'time', "
+        "rename it to 'j1.effort'; the header has 'time', "
     )
 
 

@@ -21,6 +21,8 @@ from robodyn_ros.identification import (
     identify,
     identify_payload,
 )
+from robodyn_ros.identification.effort_examination import with_driver_gravity
+from robodyn_ros.identification.recording import clipped as clipped_samples
 from robodyn_ros.identification.regression import least_squares
 
 # A vertical lift of 6 kg with an arm of 6 kg on it.
@@ -225,6 +227,41 @@ def test_efforts_that_are_clipped_are_named_and_not_identified_from(part):
     error = gravity_torque(found.model, recording.position) - true
     assert np.linalg.norm(error) < 0.03 * np.linalg.norm(true)
     assert found.errors[0].relative('identified') < 0.05
+
+
+def test_a_joint_that_rests_at_its_largest_load_is_not_clipped():
+    """Its effort has steps of 0.1 %, and its encoder flickers by one of 17 bits."""
+    random = np.random.default_rng(1)
+    time = np.arange(0.0, 20.0, 0.001)
+    moved = np.clip(time - 10.0, 0.0, None)
+    position = 0.3 * np.sin(2.0 * moved)
+    step = 2.0 * np.pi / 2**17
+    position = step * np.round(position / step + random.uniform(-0.6, 0.6, len(time)))
+    effort = 0.001 * np.round(1000.0 * np.cos(2.0 * moved))
+    columns = {'position': position[:, None], 'velocity': None, 'effort': effort[:, None]}
+    assert not clipped_samples(Recording(('a',), time, **columns)).any()
+
+
+def test_clipped_efforts_without_gravity_are_left_out_before_it_is_added():
+    arm = TrueArm.drawn(13, 6)
+    recording = arm.recording(13, 20.0, rate=100.0)
+    effort = recording.effort - gravity_torque(arm.urdf, recording.position)
+    largest = 0.8 * np.abs(effort).max(axis=0)
+    is_clipped = (np.abs(effort) >= largest).any(axis=1)
+    whole = with_driver_gravity(
+        replace(recording, effort=np.clip(effort, -largest, largest)), arm.urdf
+    )
+    np.testing.assert_array_equal(whole.time, recording.time[~is_clipped])
+    np.testing.assert_allclose(whole.effort, recording.effort[~is_clipped], atol=1e-9)
+
+
+@pytest.mark.parametrize('order', [[1, 0], [1, 2, 0], [1, 0, 3, 2]])
+def test_efforts_that_are_all_those_of_other_joints_are_refused(order):
+    arm = TrueArm.drawn(13, len(order))
+    recording = arm.recording(13, 20.0, rate=100.0)
+    exchanged = replace(recording, effort=recording.effort[:, order])
+    with pytest.raises(InvalidArgument, match='that of another joint at all of them'):
+        identify(arm.urdf, exchanged, friction=DriveTerms())
 
 
 @pytest.mark.parametrize('seed', [13, 21])

@@ -174,7 +174,10 @@ public:
     arm_->new_setpoint.take(forget);
     arm_->new_target.take(forget);
     arm_->new_wrench.take(forget);
-    arm_->new_weighing.take(forget);
+    arm_->new_weighing.take([this](const Vector3 &) {
+      arm_->refused_change = {Cause::inactive};
+      return false;
+    });
     has_setpoint_ = false;
     reported_changes_ = arm_->pipeline.state().faults.changes();
     reported_drops_ = arm_->pipeline.counts().dropped_references;
@@ -445,8 +448,9 @@ public:
     if (arm_ == nullptr) { return kNotConfigured; }
     if (!is_active_) { return words({Cause::inactive}); }
     const std::vector<double> & gravity = arm_->gravity;
-    return waited_for(
+    const std::string refused = waited_for(
       arm_->new_weighing, arm_->new_weighing.put({gravity[0], gravity[1], gravity[2]}));
+    return refused.empty() && !is_active_ ? words({Cause::inactive}) : refused;
   }
 
 private:

@@ -369,7 +369,7 @@ public:
     if (has_impedance) { succeeded &= add_impedance(law, period, model, q, *reference, parts); }
     if (is_assisted) {
       const bool is_settling = has_impedance && settling_ > 0.0;
-      if (is_settling) { find_pull(model, parts); }
+      if (is_settling) { find_pull(law, model, parts); }
       succeeded &= add_friction_of(
         law, model, law.assistance, qd, law.dead_zone, tau_.data() + at_rest * n_, parts,
         is_settling ? &pull_ : nullptr);
@@ -541,13 +541,15 @@ private:
 
   // Write the direction in which the springs, and the damper, pull each joint [-1, 1]: whole where
   // they are a part of its friction. What the hand holds is none of them.
-  void find_pull(const LoadedModel & model, const Vector & parts)
+  void find_pull(const LawCoefficients & law, const LoadedModel & model, const Vector & parts)
   {
     stiction(model, pull_);
     const Vector6 weight = held_.wrench(turn_);
     for (std::size_t i = 0; i < n_; ++i) {
       double springs = parts[part::feedback * n_ + i];
-      for (std::size_t r = 0; r < 6; ++r) { springs -= jacobian_[r * n_ + i] * weight[r]; }
+      for (std::size_t r = 0; r < 6; ++r) {
+        springs -= law.impedance.wrench * jacobian_[r * n_ + i] * weight[r];
+      }
       const double friction = std::fabs(pull_[i]);
       pull_[i] =
         friction > 0.0 ? settling_ * std::tanh(springs / (kPullingPart * friction)) : 0.0;
