@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -88,7 +88,7 @@ def shown(value: Any, unit: str = '') -> str:
     cut, and nothing of it moves a terminal's cursor.
     """
     if isinstance(value, Phrase):
-        text = ''.join(c if c.isprintable() else repr(c)[1:-1] for c in ' '.join(value.split()))
+        text = spelled_out(' '.join(value.split()))
     else:
         text = repr(_plain(value))
     longest = _LONGEST_PHRASE if isinstance(value, Phrase) else _LONGEST_VALUE
@@ -99,11 +99,14 @@ def shown(value: Any, unit: str = '') -> str:
 
 def printable(text: str) -> str:
     """Return lines of text as a terminal may show them: what commands it is spelled out."""
-    if text.isascii() and text.replace('\n', '').isprintable():
+    return spelled_out(text, {'\n', '\t', *(c for c in set(text) if category(c) == 'Zs')})
+
+
+def spelled_out(text: str, kept: Collection[str] = ()) -> str:
+    r"""Return a text with what cannot be printed as \n or \u202e, but for the characters kept."""
+    if text.isprintable():
         return text
-    return ''.join(
-        c if c.isprintable() or c in '\n\t' or category(c) == 'Zs' else repr(c)[1:-1] for c in text
-    )
+    return ''.join(c if c.isprintable() or c in kept else repr(c)[1:-1] for c in text)
 
 
 def later_than(one: str, late: float) -> str:

@@ -35,7 +35,7 @@ from typing import (
 import numpy as np
 from numpy.typing import ArrayLike
 
-from robodyn_ros.errors import MalformedData
+from robodyn_ros.errors import MalformedData, spelled_out
 
 K = TypeVar('K')
 V = TypeVar('V')
@@ -397,7 +397,7 @@ class Table:
         rows = [list(self.header), *map(list, self.rows)]
         if not any(self.header):
             rows = rows[1:]
-        rows = [[cell if cell.isprintable() else repr(cell)[1:-1] for cell in row] for row in rows]
+        rows = [list(map(spelled_out, row)) for row in rows]
         widths = [max(map(len, column)) for column in zip(*rows)]
         lines = [
             '  '.join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()

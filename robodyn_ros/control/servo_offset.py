@@ -132,6 +132,7 @@ def _gain(
     left = error - compliance * torque
     # Dry friction holds the joint anywhere within so much, and may look like a softer servo.
     held = abs(compliance) * coulomb
+    # A product, for ** of a large number raises.
     noise = max(
         float(left @ left) / (len(error) - 1), resolution * resolution / 12.0, held**2 / 3.0
     )

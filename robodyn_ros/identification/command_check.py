@@ -21,12 +21,16 @@ from robodyn_ros.dynamics import coriolis_matrix, gravity_torque, mass_matrix
 from robodyn_ros.dynamics.friction import CURVE_VELOCITIES
 from robodyn_ros.errors import InsufficientRecording, InvalidArgument, Phrase
 from robodyn_ros.identification.preparation import (
-    STANDSTILL,
     EvenSamples,
     even_samples,
     low_passed,
 )
-from robodyn_ros.identification.recording import Recording, checked_recordings, findings_of
+from robodyn_ros.identification.recording import (
+    STANDSTILL,
+    Recording,
+    checked_recordings,
+    findings_of,
+)
 from robodyn_ros.model import RobotModel, checked_model, position_unit
 from robodyn_ros.motions.point_to_point import known_effort_limits
 from robodyn_ros.record import Record, quantity

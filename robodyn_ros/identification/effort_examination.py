@@ -38,6 +38,7 @@ from robodyn_ros.identification.recording import (
     checked_recordings,
     clipped,
     findings_of,
+    samples_of,
 )
 from robodyn_ros.identification.regression import ONE_AND_THE_SAME, least_squares
 from robodyn_ros.identification.rows import LEAST_ROWS, Rows, TrainingData
@@ -583,14 +584,7 @@ def with_driver_gravity(
     (mine,) = checked_recordings('recording', recording)
     mine = mine.of_joints(model.joint_names)
     # What is clipped shows no more once gravity is added.
-    kept = ~clipped(mine).any(axis=1)
-    mine = replace(
-        mine,
-        time=mine.time[kept],
-        position=mine.position[kept],
-        velocity=None if mine.velocity is None else mine.velocity[kept],
-        effort=mine.effort[kept],
-    )
+    mine = samples_of(mine, np.asarray(~clipped(mine).any(axis=1)))
     return replace(mine, effort=mine.effort + gravity_torque(model, mine.position) / scale)
 
 

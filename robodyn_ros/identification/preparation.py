@@ -20,13 +20,11 @@ from scipy.interpolate import CubicSpline, PchipInterpolator
 from scipy.signal import butter, sosfiltfilt
 
 from robodyn_ros.errors import InsufficientRecording, Phrase
-from robodyn_ros.identification.recording import Recording, clipped
+from robodyn_ros.identification.recording import STANDSTILL, Recording, clipped
 from robodyn_ros.motions.stamps import pauses
 from robodyn_ros.spatial import FloatArray
 
 _SHORTEST = 1.0  # s
-# Below this velocity [rad/s or m/s] stiction decides what a joint's drive has to do.
-STANDSTILL = 0.02
 _AVERAGED = 0.1  # s
 _ORDER = 4
 _LOWEST_CUTOFF, _HIGHEST_CUTOFF = 2.0, 10.0  # Hz

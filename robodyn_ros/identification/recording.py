@@ -59,10 +59,12 @@ _MOST_IMPOSSIBLE = 0.02
 # A bag may have each state twice; more samples of one stamp are those of a coarse clock.
 _MOST_REPEATED = 0.6
 _LEAST_SAMPLES = 2
-# An effort is clipped where so much of a motion [part of the samples] has its largest value, so
-# many times as many as have the next one, of so many values in all; a joint moves [rad/s or m/s].
+# Below this velocity [rad/s or m/s] stiction decides what a joint's drive has to do.
+STANDSTILL = 0.02
+# An effort is clipped if more than this part of a joint's moving samples have its largest value,
+# and so many times as many as have the next value. Efforts of fewer values have a coarse unit.
 _CLIPPED, _HEAPED, _LEVELS = 0.01, 5.0, 20
-_MOVES, _MOVES_WITHIN = 0.02, 0.05  # s before and after
+_MOVES_WITHIN = 0.05  # s before and after a sample
 _TIME = 'time'
 _VELOCITY = '.velocity'
 _EFFORT = '.effort'
@@ -225,16 +227,20 @@ class Recording(Record):
 
     def between(self, start: float, end: float) -> Recording:
         """Return the samples with stamps from ``start`` to before ``end`` [s]."""
-        chosen = (self.time >= start) & (self.time < end)
-        velocity = None if self.velocity is None else self.velocity[chosen]
-        return Recording(
-            self.joint_names,
-            self.time[chosen],
-            self.position[chosen],
-            velocity,
-            self.effort[chosen],
-            self.findings,
-        )
+        return samples_of(self, (self.time >= start) & (self.time < end))
+
+
+def samples_of(recording: Recording, chosen: _BoolArray) -> Recording:
+    """Return some samples of a recording, chosen by an array of bool (N,)."""
+    velocity = None if recording.velocity is None else recording.velocity[chosen]
+    return Recording(
+        recording.joint_names,
+        recording.time[chosen],
+        recording.position[chosen],
+        velocity,
+        recording.effort[chosen],
+        recording.findings,
+    )
 
 
 def recording_of_file(path: Path, model: RobotModel, topic: str | None = None) -> Recording:
@@ -254,11 +260,11 @@ def clipped(recording: Recording) -> _BoolArray:
     time = recording.time
     # Over a tenth of a second: an encoder's step, and none for some samples, say nothing.
     first, last = (
-        np.clip(np.searchsorted(time, time + each), 0, len(time) - 1)
+        np.minimum(np.searchsorted(time, time + each), len(time) - 1)
         for each in (-_MOVES_WITHIN, _MOVES_WITHIN)
     )
     way = np.abs(recording.position[last] - recording.position[first])
-    moves = way > _MOVES * (time[last] - time[first])[:, None]
+    moves = way > STANDSTILL * (time[last] - time[first])[:, None]
     result = np.zeros(recording.effort.shape, dtype=bool)
     for j, effort in enumerate(recording.effort.T):
         values, counts = np.unique(effort[moves[:, j]], return_counts=True)

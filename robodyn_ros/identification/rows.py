@@ -24,7 +24,6 @@ from robodyn_ros.identification.drive_terms import (
     presliding_state,
 )
 from robodyn_ros.identification.preparation import (
-    STANDSTILL,
     Band,
     EvenSamples,
     States,
@@ -32,7 +31,7 @@ from robodyn_ros.identification.preparation import (
     motion_band,
     states_of,
 )
-from robodyn_ros.identification.recording import Recording
+from robodyn_ros.identification.recording import STANDSTILL, Recording
 from robodyn_ros.model import RobotModel
 from robodyn_ros.parameters import regressor
 from robodyn_ros.spatial import FloatArray, moved_parameters, rotation_about

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import NDArray
 
+from robodyn_ros.errors import spelled_out
+
 if TYPE_CHECKING:
     from markupsafe import Markup
 
@@ -93,10 +95,7 @@ def plural(count: int, noun: str) -> str:
 
 def visible(name: str) -> str:
     r"""Return a name with what cannot be seen, or turns the writing round, as \n or \u202e."""
-    return ''.join(
-        letter if letter.isprintable() else letter.encode('unicode_escape').decode('ascii')
-        for letter in name
-    )
+    return spelled_out(name)
 
 
 def matrix_rows(matrix: NDArray) -> list[list[str]]:

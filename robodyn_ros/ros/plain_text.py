@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import re
 
+from robodyn_ros.errors import spelled_out
 from robodyn_ros.ros.rclpy_workarounds import RcutilsLogger, count_as_the_logger
 
 count_as_the_logger(__file__)
@@ -24,10 +25,7 @@ def plain(text: str) -> str:
 
     A line break stays where an indented line follows it, which cannot be taken for the next entry.
     """
-    if text.isprintable():
-        return text
-    spelled = (x if x.isprintable() or x == '\n' else repr(x)[1:-1] for x in text)
-    return _LOOSE_BREAK.sub(r'\\n', ''.join(spelled))
+    return _LOOSE_BREAK.sub(r'\\n', spelled_out(text, '\n'))
 
 
 class PlainLogger(RcutilsLogger):

@@ -189,7 +189,7 @@ def test_a_push_is_said_to_begin_and_to_end():
 
 
 @pytest.mark.parametrize('mode', ['feedforward', 'computed_torque'])
-def test_a_state_that_gives_no_estimate_is_told_from_one_that_does(mode):
+def test_a_state_that_gives_no_estimate_is_distinguished_from_one_that_does(mode):
     watched, zero, unknown = monitor(), np.zeros(2), np.full(2, NAN)
     told = []
     for k in range(6):
